@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace gpt {
+
+/// Input of the user's that cannot work. `what()` is one line that says what is wrong and what would work;
+/// the program prints it and ends with exit code 2.
+class UsageError : public std::exception {
+ public:
+  explicit UsageError(std::string text) : text_(std::move(text)) {}
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+/// The elements in which the model is trained.
+enum class Precision : std::uint8_t { f32, f64 };
+
+/// What the command line says, checked: after parse_options every combination of values can run.
+struct Options {
+  std::vector<std::string> text;  ///< empty: the default text
+  int ranks = 0;                  ///< dp * tp
+  int dp = 0;
+  int tp = 0;
+
+  std::int64_t hidden = 128;
+  std::int64_t heads = 4;
+  std::int64_t head_dim = 0;  ///< hidden / heads
+  std::int64_t layers = 4;
+  std::int64_t ffn = 0;  ///< 4 * hidden unless given
+  std::int64_t sequence = 128;
+  std::int64_t vocab = 256;
+  Precision element = Precision::f32;
+
+  std::int64_t steps = 600;
+  std::int64_t batch = 16;  ///< sequences per step, over all ranks
+  double learning_rate = 2e-3;
+  std::int64_t warmup = 50;
+  double weight_decay = 0.1;
+  double clip = 1.0;
+  double dropout = 0.0;
+  std::uint64_t seed = 1;
+  std::int64_t evaluate_every = 100;  ///< 0: only at the end
+
+  std::int64_t check = 0;  ///< steps to compare with one rank; 0: none
+  std::int64_t sample = 400;
+  double temperature = 0.8;
+  std::int64_t top_k = 0;  ///< 0: all
+  std::string prompt = "\n";
+  double deadline = 600;  ///< seconds; 0: none
+  bool quiet = false;
+  bool help = false;
+};
+
+namespace detail {
+
+inline constexpr int most_ranks = 64;
+inline constexpr std::int64_t whole_run = -1;  // `--check` without a number, until the steps are known
+inline constexpr double unlimited = std::numeric_limits<double>::infinity();
+
+using Field =
+    std::variant<int Options::*, std::int64_t Options::*, std::uint64_t Options::*, double Options::*, bool Options::*,
+                 std::string Options::*, std::vector<std::string> Options::*, Precision Options::*>;
+
+/// One line of the table that the parser and the help text are made of. A row without a field is a heading.
+struct Option {
+  const char* name = "";
+  const char* value = "";  // what the help calls the value; empty for a switch
+  const char* help = "";
+  Field field = &Options::help;
+  double least = -unlimited;
+  double most = unlimited;             // the limit itself is allowed,
+  bool below_most = false;             // unless this is set
+  const char* unless_given = nullptr;  // what the help says of the default, when the field cannot
+  std::int64_t alone = 0;              // the number that the name alone means; 0: a value is required
+};
+
+inline constexpr double huge = 1 << 30;
+
+inline constexpr auto table = std::to_array<Option>({
+    {"text"},
+    {"--text", "FILE...", "files to learn from, as bytes; a tenth is held out", &Options::text, 0, 0, false,
+     "the Debian package fortunes"},
+    {"parallelism"},
+    {"--ranks", "N", "ranks, each a thread", &Options::ranks, 1, most_ranks, false, "dp * tp, or 1"},
+    {"--dp", "N", "groups that share one batch, by its sequences", &Options::dp, 1, most_ranks, false, "ranks / tp"},
+    {"--tp", "N", "ranks that share one model, by its heads and widths", &Options::tp, 1, most_ranks, false,
+     "ranks / dp, or 1"},
+    {"--deadline", "SECONDS", "longest wait of one rank for another; 0 for none", &Options::deadline, 0},
+    {"model"},
+    {"--hidden", "N", "width of the residual stream", &Options::hidden, 1, 65536},
+    {"--heads", "N", "attention heads; must divide hidden", &Options::heads, 1, 4096},
+    {"--layers", "N", "transformer blocks", &Options::layers, 1, 1024},
+    {"--ffn", "N", "width of the MLP", &Options::ffn, 1, 1 << 20, false, "4 * hidden"},
+    {"--sequence", "N", "bytes that the model sees at once", &Options::sequence, 1, 1 << 20},
+    {"--vocab", "N", "number of tokens; bytes of the text must be below", &Options::vocab, 2, 1 << 20},
+    {"--element", "f32|f64", "arithmetic of the whole training", &Options::element},
+    {"training"},
+    {"--steps", "N", "optimizer steps", &Options::steps, 0, huge},
+    {"--batch", "N", "sequences per step, over all ranks", &Options::batch, 1, 1 << 20},
+    {"--learning-rate", "X", "largest step of AdamW", &Options::learning_rate, 0},
+    {"--warmup", "N", "steps until the learning rate is reached", &Options::warmup, 0, huge},
+    {"--weight-decay", "X", "decay of the weights, not of biases and gains", &Options::weight_decay, 0},
+    {"--clip", "X", "largest norm of the whole gradient; 0 for no limit", &Options::clip, 0},
+    {"--dropout", "P", "probability that a value is dropped", &Options::dropout, 0, 1, true},
+    {"--seed", "N", "of parameters, batches, dropout and sample", &Options::seed, 0},
+    {"results"},
+    {"--check", "[STEPS]", "compare the first STEPS steps with training on one rank; alone: all", &Options::check, 0,
+     huge, false, "0", whole_run},
+    {"--evaluate-every", "N", "steps between held-out losses; 0 for one at the end", &Options::evaluate_every, 0, huge},
+    {"--sample", "BYTES", "length of the text written at the end", &Options::sample, 0, huge},
+    {"--prompt", "TEXT", "beginning of that text", &Options::prompt, 0, 0, false, "a line break"},
+    {"--temperature", "X", "spread of the sample; 0 always takes the likeliest byte", &Options::temperature, 0},
+    {"--top-k", "N", "sample among the N likeliest bytes; 0 for all", &Options::top_k, 0, huge},
+    {"--quiet", "", "no progress line", &Options::quiet},
+});
+
+inline constexpr Option help_option{"--help", "", "this text", &Options::help};
+
+inline std::string number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.10g", value);
+  return text.data();
+}
+
+inline std::string quoted(std::string_view text) { return std::string("'").append(text).append("'"); }
+
+inline std::string range(const Option& option) {
+  std::string text;
+  if (option.least != -unlimited) text += "at least " + number(option.least);
+  if (option.most == unlimited) return text;
+  return text + (text.empty() ? "" : " and ") + (option.below_most ? "below " : "at most ") + number(option.most);
+}
+
+/// Reads a whole text as a number in the option's range; T is int, std::int64_t, std::uint64_t or double.
+template <class T>
+T read_number(const Option& option, std::string_view text) {
+  constexpr bool real = std::is_floating_point_v<T>;
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  const bool negative = text.starts_with('-');
+  bool read = stop == end && problem == std::errc{};
+  if constexpr (real) read = read && std::isfinite(value);
+  // A number too large, or a negative one for an unsigned field, is out of range rather than unreadable.
+  const bool outside = (!real && stop == end && problem == std::errc::result_out_of_range) ||
+                       (std::is_unsigned_v<T> && negative && text.size() > 1 && text[1] >= '0' && text[1] <= '9');
+  if (!read && !outside) {
+    throw UsageError(std::string(option.name) + " " + quoted(text) + " is not a " +
+                     (real ? "finite number" : "whole number") + "; give a number that is " + range(option));
+  }
+  const double size = static_cast<double>(value);
+  if (outside || size < option.least || size > option.most || (option.below_most && size >= option.most)) {
+    std::string why;
+    if (option.field == Field(&Options::ranks) && !negative && size != 0) {
+      why = " (each rank is a thread of this process and spins while it waits)";
+    }
+    const std::string limits = option.most == unlimited && outside && !negative
+                                   ? "at most " + number(static_cast<double>(std::numeric_limits<T>::max()))
+                                   : range(option);
+    throw UsageError(std::string(option.name) + " " + std::string(text) + " is out of range; it must be " + limits +
+                     why);
+  }
+  return value;
+}
+
+inline Precision read_precision(std::string_view text) {
+  if (text == "f32") return Precision::f32;
+  if (text == "f64") return Precision::f64;
+  throw UsageError("--element " + quoted(text) + " is not known; give f32 or f64");
+}
+
+/// Edit distance: insertions, deletions, replacements and swaps of neighbours.
+inline std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+/// The option that was probably meant: the one that the name begins or that begins it, or the nearest
+/// spelling.
+inline std::string_view nearest(std::string_view name) {
+  std::string_view best;
+  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  const auto consider = [&](std::string_view candidate) {
+    if (!candidate.starts_with("--")) return;
+    const bool begins = name.size() > 3 && (candidate.starts_with(name) || name.starts_with(candidate));
+    const std::size_t d = begins ? 1 : distance(name, candidate);
+    if (d < least) {
+      least = d;
+      best = candidate;
+    }
+  };
+  for (const Option& option : table) consider(option.name);
+  consider(help_option.name);
+  return best;
+}
+
+inline const Option& find_option(std::string_view name) {
+  if (name == help_option.name || name == "-h") return help_option;
+  for (const Option& option : table) {
+    if (name == option.name && name.starts_with("--")) return option;
+  }
+  const std::string_view meant = nearest(name);
+  throw UsageError("unknown option " + quoted(name) + "; " +
+                   (meant.empty() ? "--help lists all" : "did you mean " + std::string(meant) + "?"));
+}
+
+/// ranks, dp and tp from those of the three that were given.
+inline void complete_layout(Options& o) {
+  const auto text = [](int value) { return std::to_string(value); };
+  const auto divide = [&](int part, const char* part_name) {
+    if (o.ranks % part != 0) {
+      std::string divisors;
+      for (int d = 1; d <= o.ranks; ++d) {
+        if (o.ranks % d == 0) divisors += (divisors.empty() ? "" : ", ") + text(d);
+      }
+      throw UsageError("--ranks " + text(o.ranks) + " cannot be split into groups by " + part_name + " " + text(part) +
+                       "; " + part_name + " must be one of " + divisors);
+    }
+    return o.ranks / part;
+  };
+  if (o.ranks != 0 && o.dp != 0 && o.tp != 0) {
+    if (o.dp * o.tp != o.ranks) {
+      throw UsageError("--dp " + text(o.dp) + " times --tp " + text(o.tp) + " is " + text(o.dp * o.tp) +
+                       " ranks, but --ranks is " + text(o.ranks) + "; leave one of the three out");
+    }
+  } else if (o.ranks != 0 && o.tp != 0) {
+    o.dp = divide(o.tp, "--tp");
+  } else if (o.ranks != 0 && o.dp != 0) {
+    o.tp = divide(o.dp, "--dp");
+  } else if (o.ranks != 0) {
+    o.dp = o.ranks;
+    o.tp = 1;
+  } else {
+    o.dp = std::max(o.dp, 1);
+    o.tp = std::max(o.tp, 1);
+    o.ranks = o.dp * o.tp;
+    if (o.ranks > most_ranks) {
+      throw UsageError("--dp " + text(o.dp) + " times --tp " + text(o.tp) + " is " + text(o.ranks) +
+                       " ranks, and this example runs at most " + text(most_ranks) +
+                       " (each rank is a thread of this process and spins while it waits)");
+    }
+  }
+}
+
+/// Fills in what depends on other options, and refuses what cannot be split.
+inline void complete(Options& o) {
+  complete_layout(o);
+  if (o.hidden % o.heads != 0) {
+    std::int64_t below = o.heads, above = o.heads;
+    while (o.hidden % below != 0) --below;
+    while (above < o.hidden && o.hidden % above != 0) ++above;
+    throw UsageError("--hidden " + std::to_string(o.hidden) + " cannot be split into --heads " +
+                     std::to_string(o.heads) + " equal heads; --heads " + std::to_string(below) +
+                     (above > o.heads && o.hidden % above == 0 ? " or " + std::to_string(above) : "") + " would work");
+  }
+  o.head_dim = o.hidden / o.heads;
+  if (o.heads < o.tp) {
+    throw UsageError("--heads " + std::to_string(o.heads) + " cannot be split over --tp " + std::to_string(o.tp) +
+                     " ranks; give --heads of at least " + std::to_string(o.tp) + " or --tp of at most " +
+                     std::to_string(o.heads));
+  }
+  if (o.batch < o.dp) {
+    throw UsageError("--batch " + std::to_string(o.batch) + " cannot be split over --dp " + std::to_string(o.dp) +
+                     " groups, which need a sequence each; give --batch of at least " + std::to_string(o.dp) +
+                     " or --dp of at most " + std::to_string(o.batch));
+  }
+  if (o.sample > 0 && o.prompt.empty()) {
+    throw UsageError("--prompt is empty, and the sample needs a byte to begin with; give one or more, or --sample 0");
+  }
+  for (const char c : o.prompt) {
+    const int byte = static_cast<unsigned char>(c);
+    if (o.sample > 0 && byte >= o.vocab) {
+      throw UsageError("--prompt has byte " + std::to_string(byte) + ", but --vocab " + std::to_string(o.vocab) +
+                       " ends at " + std::to_string(o.vocab - 1) + "; give another --prompt, or --vocab of at least " +
+                       std::to_string(byte + 1));
+    }
+  }
+  if (o.ffn == 0) o.ffn = 4 * o.hidden;
+  if (o.check == whole_run || o.check > o.steps) o.check = o.steps;
+}
+
+}  // namespace detail
+
+/// The command line, without the program's name, as Options.
+///
+/// `--name value` and `--name=value` mean the same; of an option given twice the last one counts. With --help
+/// the rest is not checked. Errors: UsageError.
+inline Options parse_options(const std::vector<std::string>& arguments) {
+  Options o;
+  o.check = 0;
+  const auto is_name = [](const std::string& argument) { return argument.starts_with("--") || argument == "-h"; };
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (!is_name(argument)) {
+      throw UsageError("unexpected " + detail::quoted(argument) +
+                       (i == 0 ? "; files follow --text, and --help lists the options"
+                               : " after " + detail::quoted(arguments[i - 1]) + "; --help lists the options"));
+    }
+    const std::size_t equals = argument.find('=');
+    const bool attached = equals != std::string::npos;
+    const detail::Option& option = detail::find_option(std::string_view(argument).substr(0, equals));
+    const std::string attached_value = attached ? argument.substr(equals + 1) : std::string();
+
+    if (const auto* field = std::get_if<bool Options::*>(&option.field)) {
+      if (attached) throw UsageError(std::string(option.name) + " takes no value; leave '=' and what follows out");
+      o.** field = true;
+      continue;
+    }
+    if (const auto* field = std::get_if<std::vector<std::string> Options::*>(&option.field)) {
+      std::vector<std::string> values;
+      if (attached) values.push_back(attached_value);
+      while (i + 1 < arguments.size() && !is_name(arguments[i + 1])) values.push_back(arguments[++i]);
+      if (values.empty()) throw UsageError(std::string(option.name) + " needs one or more files");
+      o.** field = std::move(values);
+      continue;
+    }
+    if (!attached && (i + 1 == arguments.size() || is_name(arguments[i + 1]))) {
+      if (option.alone == 0) throw UsageError(std::string(option.name) + " needs a value: " + option.value);
+      o.*std::get<std::int64_t Options::*>(option.field) = option.alone;
+      continue;
+    }
+    const std::string value = attached ? attached_value : arguments[++i];
+    if (const auto* text = std::get_if<std::string Options::*>(&option.field)) o.** text = value;
+    if (const auto* kind = std::get_if<Precision Options::*>(&option.field)) o.** kind = detail::read_precision(value);
+    if (const auto* n = std::get_if<int Options::*>(&option.field)) o.** n = detail::read_number<int>(option, value);
+    if (const auto* n = std::get_if<std::int64_t Options::*>(&option.field)) {
+      o.** n = detail::read_number<std::int64_t>(option, value);
+    }
+    if (const auto* n = std::get_if<std::uint64_t Options::*>(&option.field)) {
+      o.** n = detail::read_number<std::uint64_t>(option, value);
+    }
+    if (const auto* x = std::get_if<double Options::*>(&option.field)) {
+      o.** x = detail::read_number<double>(option, value);
+    }
+  }
+  if (!o.help) detail::complete(o);
+  return o;
+}
+
+inline Options parse_options(int count, const char* const* arguments) {
+  return parse_options(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
+}
+
+/// The text of --help, made of the same table as the parser. `program` is the name to call it by.
+inline std::string help_text(std::string_view program) {
+  const Options defaults;
+  std::string text = "usage: " + std::string(program) +
+                     " [OPTION]...\n"
+                     "Trains a small GPT on the bytes of a text, on several ranks, and writes a sample of what it "
+                     "learnt.\n";
+  const auto line = [&](const detail::Option& option) {
+    std::string left = "  " + std::string(option.name) + " " + option.value;
+    left.resize(std::max<std::size_t>(left.size() + 1, 26), ' ');
+    std::string standard;
+    if (option.unless_given != nullptr) standard.append(option.unless_given);
+    if (standard.empty()) {
+      if (const auto* n = std::get_if<std::int64_t Options::*>(&option.field)) standard = std::to_string(defaults.**n);
+      if (const auto* n = std::get_if<std::uint64_t Options::*>(&option.field)) standard = std::to_string(defaults.**n);
+      if (const auto* x = std::get_if<double Options::*>(&option.field)) standard = detail::number(defaults.**x);
+      if (std::holds_alternative<Precision Options::*>(option.field)) standard.append("f32");
+    }
+    text += left + option.help;
+    if (!standard.empty()) text.append(" (").append(standard).append(")");
+    text += '\n';
+  };
+  for (const detail::Option& option : detail::table) {
+    if (std::string_view(option.name).starts_with("--")) {
+      line(option);
+    } else {
+      text.append("\n").append(option.name).append(":\n");
+    }
+  }
+  line(detail::help_option);
+  return text + "\nDefaults are in parentheses; of an option given twice the last one counts.\n";
+}
+
+}  // namespace gpt

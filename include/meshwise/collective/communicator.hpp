@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "meshwise/collective/call.hpp"
+#include "meshwise/collective/volume.hpp"
+#include "meshwise/core/error.hpp"
+#include "meshwise/fabric/endpoint.hpp"
+
+namespace meshwise {
+
+/// An ordered group of ranks, as one of them holds it: the first argument of every collective.
+///
+/// Made by `launch` and by `split`. A default-constructed or moved-from one, and the one that `split` gives to ranks of
+/// negative colour, is empty: it belongs to no group and refuses everything but questions.
+///
+/// Ordering: every rank calls the collectives of one communicator in the same order; different communicators are
+/// independent. One thread at a time uses a communicator, but `abort` may come from anywhere.
+/// Lifetime: movable. When it dies its rank has left the group, and ranks that wait for it get `peer_left`.
+/// Errors: the first one poisons the group (see Endpoint); all later calls on it report the first cause.
+class Communicator {
+ public:
+  Communicator() = default;
+  explicit Communicator(std::unique_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+
+  bool empty() const { return endpoint_ == nullptr; }
+
+  /// This rank's number in the group, from 0; -1 if empty.
+  int rank() const { return endpoint_ ? endpoint_->rank() : -1; }
+
+  /// The number of ranks in the group; 0 if empty.
+  int size() const { return endpoint_ ? endpoint_->size() : 0; }
+
+  /// The name that errors carry, usually that of a mesh axis.
+  const std::string& name() const { return endpoint("name").axis(); }
+  void set_name(std::string name) { endpoint("set_name").set_axis(std::move(name)); }
+
+  /// Seconds that one operation may wait for others, 600 unless set, 0 for ever. Ranks may differ; `split` passes it on.
+  double deadline() const { return endpoint("deadline").deadline(); }
+  void set_deadline(double seconds) {
+    if (!(seconds >= 0)) {
+      fail("set_deadline", "seconds >= 0 (0 waits for ever)", std::to_string(seconds), "choose another time", rank());
+    }
+    endpoint("set_deadline").set_deadline(seconds);
+  }
+
+  /// Divides the group: ranks with the same colour form a new one, ordered by key, then by rank in this group.
+  ///
+  /// color: any number; negative gives an empty communicator. key: any number.
+  /// Cost: collective over this group; a few small messages, one allocation per new group. The new communicator
+  /// inherits deadline and name.
+  Communicator split(int color, int key = 0) { return Communicator(endpoint("split").split(color, key)); }
+
+  /// Ends every present and later operation of all ranks on this communicator with an Error that carries the reason.
+  /// From any thread, not collective, returns at once.
+  void abort(const std::string& reason) noexcept {
+    if (endpoint_) endpoint_->abort(reason.c_str());
+  }
+
+  /// What this rank has communicated here since the group was made.
+  Traffic traffic() const { return endpoint("traffic").traffic(); }
+
+  /// Performs a collective given as data; the named collectives and the typed layer end here.
+  ///
+  /// call: `shape.ranks` is filled in, everything else is the caller's. One indirect call; no allocation once the plan
+  /// of this kind of call is known. Counts one call and its volume.
+  void run(Call call) {
+    Endpoint& end = endpoint(call.verb);
+    call.shape.ranks = end.size();
+    end.run(call);
+    ++end.traffic().calls;
+    end.traffic().volume += volume(call, end.rank());
+  }
+
+  /// The fabric's side, for code that brings its own protocol.
+  Endpoint& endpoint(const char* verb = "endpoint") const {
+    if (!endpoint_) {
+      fail(verb, "a communicator with at least one rank", "an empty one",
+           "skip the call on ranks that are outside of the group (negative colour, moved-from)");
+    }
+    return *endpoint_;
+  }
+
+ private:
+  std::unique_ptr<Endpoint> endpoint_;
+};
+
+}  // namespace meshwise

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "meshwise/collective/communicator.hpp"
+#include "meshwise/collective/detail/arguments.hpp"
+#include "meshwise/core/error.hpp"
+
+namespace meshwise {
+
+/// Which message, and how long to wait for it.
+struct MessageOptions {
+  int tag = 0;           ///< from 0; messages of one sender with one tag arrive in order
+  double deadline = -1;  ///< seconds that this call may wait, 0 for ever; negative: the communicator's deadline
+};
+
+namespace detail {
+
+inline Endpoint& message_end(const char* verb, Communicator& communicator, int peer, const MessageOptions& options) {
+  Endpoint& endpoint = communicator.endpoint(verb);
+  if (peer < 0 || peer >= endpoint.size()) {
+    fail(verb, "a peer from 0 to " + std::to_string(endpoint.size() - 1), std::to_string(peer),
+         "pass a rank of this communicator", endpoint.rank());
+  }
+  if (options.tag < 0) {
+    fail(verb, "a tag >= 0", std::to_string(options.tag), "choose another tag", endpoint.rank());
+  }
+  return endpoint;
+}
+
+inline void received(Endpoint& endpoint, int from, std::size_t bytes) {
+  ++endpoint.traffic().calls;
+  if (from == endpoint.rank()) return;
+  ++endpoint.traffic().messages;
+  endpoint.traffic().volume += bytes;
+  endpoint.traffic().moved += bytes;
+}
+
+}  // namespace detail
+
+/// Sends a vector to one rank, which must call `receive` with the same size and tag.
+///
+/// data: any number of elements of a trivially copyable type, 0 too. to: a rank of the group, also this one.
+/// Cost: up to 64 KiB are copied and the call returns; a larger vector is read by the receiver where it lies, and the
+/// call returns when that is done. To oneself it is always copied. The receiver counts the traffic.
+/// Ordering: messages of one sender with one tag arrive in the order in which they were sent. On return the span is the
+/// caller's again.
+/// Errors: `invalid_argument` for a peer or a tag out of range; `mismatch` on both ranks if the receiver wants another
+/// size (if the message was copied, the sender gets it at its next call); `timed_out`, `aborted`, `peer_left`.
+template <detail::Readable Data>
+void send(Communicator& communicator, const Data& data, int to, const MessageOptions& options = {}) {
+  const auto all = detail::reading(data);
+  Endpoint& endpoint = detail::message_end("send", communicator, to, options);
+  detail::require_data("send", "message", all.data(), all.size(), endpoint.rank());
+  ++endpoint.traffic().calls;
+  endpoint.post_send("send", to, static_cast<std::uint64_t>(options.tag), all.data(), all.size_bytes(),
+                     options.deadline)
+      ->wait();
+}
+
+/// Receives a vector from one rank; see `send`.
+///
+/// data: exactly as many bytes as are sent. from: a rank of the group.
+template <detail::Writable Data>
+void receive(Communicator& communicator, Data&& data, int from, const MessageOptions& options = {}) {
+  const auto all = detail::writing(data);
+  Endpoint& endpoint = detail::message_end("receive", communicator, from, options);
+  detail::require_data("receive", "message", all.data(), all.size(), endpoint.rank());
+  endpoint.receive("receive", from, static_cast<std::uint64_t>(options.tag), all.data(), all.size_bytes(),
+                   options.deadline);
+  detail::received(endpoint, from, all.size_bytes());
+}
+
+/// Sends one vector and receives another at the same time, so that rings and pairs cannot dead-lock.
+///
+/// out, to: what goes to whom. in, from: what comes from whom. Sizes may differ; the spans must be apart.
+/// Cost, ordering and errors: as `send` and `receive`; counts as one call.
+template <detail::Readable Out, detail::Writable In>
+void exchange(Communicator& communicator, const Out& out, int to, In&& in, int from,
+              const MessageOptions& options = {}) {
+  const auto leaving = detail::reading(out);
+  const auto arriving = detail::writing(in);
+  detail::message_end("exchange", communicator, to, options);
+  Endpoint& endpoint = detail::message_end("exchange", communicator, from, options);
+  detail::require_data("exchange", "message", leaving.data(), leaving.size(), endpoint.rank());
+  detail::require_data("exchange", "message", arriving.data(), arriving.size(), endpoint.rank());
+  detail::require_apart("exchange", std::as_bytes(leaving), std::as_writable_bytes(arriving), "use two buffers",
+                        endpoint.rank());
+  const auto tag = static_cast<std::uint64_t>(options.tag);
+  const auto sending =
+      endpoint.post_send("exchange", to, tag, leaving.data(), leaving.size_bytes(), options.deadline);
+  endpoint.receive("exchange", from, tag, arriving.data(), arriving.size_bytes(), options.deadline);
+  sending->wait();
+  detail::received(endpoint, from, arriving.size_bytes());
+}
+
+}  // namespace meshwise

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "meshwise/collective/call.hpp"
+
+namespace meshwise::detail {
+
+/// Bytes of all inputs and outputs of a collective, on all ranks of a group that shares its caches.
+inline std::uint64_t footprint(const Call& call) {
+  const auto ranks = static_cast<std::uint64_t>(call.shape.ranks);
+  const std::uint64_t bytes = call.count * call.element_size;
+  const bool twice = !call.shape.in_place;
+  switch (call.shape.operation) {
+    case Operation::all_reduce: return (twice ? 2 : 1) * ranks * bytes;
+    case Operation::reduce_scatter:
+    case Operation::all_gather: return ranks * bytes + (twice ? bytes : 0);
+    case Operation::broadcast: return ranks * bytes;
+    case Operation::all_to_all: return 2 * ranks * bytes;
+  }
+  return 0;
+}
+
+/// The footprint from which stores should go around the caches.
+///
+/// It is the last-level cache, but at most a fair part for these cores: virtual machines report a cache that they
+/// share with others.
+inline std::uint64_t streaming_threshold(int cores) {
+  const long reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  const std::uint64_t fair = static_cast<std::uint64_t>(cores) * (std::uint64_t{8} << 20);
+  const auto cache = static_cast<std::uint64_t>(reported > 0 ? reported : 0);
+  return cache > 0 && cache < fair ? cache : fair;
+}
+
+}  // namespace meshwise::detail

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "meshwise/core/error.hpp"
+#include "meshwise/core/wait.hpp"
+#include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/message.hpp"
+#include "meshwise/fabric/move.hpp"
+#include "meshwise/fabric/plans.hpp"
+#include "meshwise/fabric/streaming.hpp"
+#include "meshwise/fabric/thread/member.hpp"
+#include "meshwise/schedule/contract.hpp"
+
+namespace meshwise::detail {
+
+/// One thread's end of a group of threads in one process: collectives by load and store on everybody's buffers, and
+/// messages through the receiver's inbox.
+class ThreadEndpoint final : public ThreadMember {
+ public:
+  ThreadEndpoint(std::shared_ptr<ThreadGroup> group, int rank)
+      : ThreadMember(std::move(group), rank), threshold_(streaming_threshold(group_->job()->cores())) {}
+
+  Capabilities capabilities() const override { return {!group_->messages(), true, false}; }
+
+  void run(const Call& call) override {
+    Call own = call;
+    if (own.algorithm == Algorithm::automatic) own.algorithm = Algorithm::direct;
+    if (group_->messages()) {
+      run_messages(own);
+    } else {
+      run_memory(own);
+    }
+  }
+
+  /// Up to Envelope::buffered bytes are copied, and the message is on its way; more is read by the receiver where it
+  /// lies. A message to oneself is always copied: it can only be received later.
+  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
+                                     double deadline) override {
+    begin_message(verb, tag, deadline);
+    auto envelope = std::make_shared<Envelope>();
+    envelope->tag = tag;
+    envelope->bytes = bytes;
+    envelope->data = data;
+    const bool buffered = bytes <= Envelope::buffered || to == rank();
+    if (buffered && bytes > 0) {
+      envelope->copy.reset(new std::byte[bytes]);
+      std::memcpy(envelope->copy.get(), data, bytes);
+      envelope->data = envelope->copy.get();
+    }
+    auto sending = std::make_unique<Posted>(*this, waiting_, to, buffered ? nullptr : envelope);
+    group_->inbox(to).post(rank(), size(), std::move(envelope));
+    return sending;
+  }
+
+  void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes, double deadline) override {
+    begin_message(verb, tag, deadline);
+    Inbox& inbox = group_->inbox(rank());
+    std::shared_ptr<Envelope> envelope;
+    Backoff backoff(group_->job()->crowded());
+    for (;;) {
+      const std::uint64_t seen = inbox.posted();
+      envelope = inbox.take(from, tag);
+      if (envelope) break;
+      const auto changed = [&] { return inbox.posted() != seen; };
+      while (!changed()) {
+        if (backoff.pause()) inspect(from, changed);
+      }
+    }
+    if (envelope->bytes != bytes) refuse(*envelope, from, bytes);
+    if (bytes > 0) std::memcpy(data, envelope->data, bytes);
+    envelope->state.store(Envelope::State::done, std::memory_order_release);
+  }
+
+  std::unique_ptr<Endpoint> split(int color, int key) override {
+    const Traffic before = traffic();
+    try {
+      auto result = divide(color, key);
+      traffic() = before;  // only what the program asked for counts
+      return result;
+    } catch (const std::bad_alloc&) {
+      Report problem = report(Code::out_of_memory, rank());
+      problem.found = "no memory for a new group";
+      stop(problem);
+    }
+  }
+
+ private:
+  /// A message that its receiver reads where it lies; null when it has been copied.
+  class Posted final : public Sending {
+   public:
+    Posted(ThreadEndpoint& endpoint, const Waiting& waiting, int to, std::shared_ptr<Envelope> envelope)
+        : endpoint_(endpoint), waiting_(waiting), to_(to), envelope_(std::move(envelope)) {}
+
+    ~Posted() override { withdraw(); }
+
+    void wait() override {
+      if (!envelope_) return;
+      endpoint_.waiting_ = waiting_;
+      const auto read = [this] { return envelope_->state.load(std::memory_order_acquire) >= Envelope::State::done; };
+      try {
+        Backoff backoff(endpoint_.group_->job()->crowded());
+        while (!read()) {
+          if (backoff.pause()) endpoint_.inspect(to_, read);
+        }
+        if (envelope_->state.load(std::memory_order_acquire) == Envelope::State::refused) endpoint_.leave();
+      } catch (...) {
+        withdraw();
+        throw;
+      }
+      envelope_.reset();
+    }
+
+   private:
+    /// Afterwards nobody reads the message any more.
+    void withdraw() {
+      if (!envelope_) return;
+      if (!endpoint_.group_->inbox(to_).withdraw(endpoint_.rank(), envelope_.get())) {
+        Backoff backoff(endpoint_.group_->job()->crowded());
+        while (envelope_->state.load(std::memory_order_acquire) < Envelope::State::done) backoff.pause();
+      }
+      envelope_.reset();
+    }
+
+    ThreadEndpoint& endpoint_;
+    Waiting waiting_;
+    int to_;
+    std::shared_ptr<Envelope> envelope_;
+  };
+
+  /// Tags of the library's own messages; users' tags are below.
+  static constexpr std::uint64_t internal_tag = std::uint64_t{1} << 63;
+
+  void run_memory(const Call& call) {
+    // Whatever can fail for lack of memory happens before the others count on this rank.
+    const MemoryPlan* const planned = call.count == 0 ? nullptr : &plans_.find(call.shape, call.algorithm, rank());
+    std::size_t scratch_slot = 0;
+    if (planned != nullptr && planned->plan.scratch_slots > 0) {
+      scratch_slot = scratch_slot_bytes(call, blocks(call.shape));
+      const std::size_t needed = scratch_slot * static_cast<std::size_t>(planned->plan.scratch_slots);
+      if (scratch_.size() < needed) scratch_.resize(needed);
+    }
+    mover_.begin(call, scratch_slot);
+    enter(call, scratch_.data(), planned == nullptr || planned->plan.steps.empty());
+    if (planned == nullptr) return meet_all();
+    const bool streaming = planned->settled && footprint(call) >= threshold_;
+    const auto addresses = [this](int peer) -> const Addresses& { return peers_[static_cast<std::size_t>(peer)]; };
+    const std::vector<Step>& steps = planned->plan.steps;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      for (const Wait& wait : steps[i].waits) await(wait.rank, static_cast<std::uint64_t>(wait.step));
+      if (group_->poison().set()) leave();
+      require_met(steps[i].move);
+      try {
+        mover_.perform(steps[i].move, addresses, streaming);
+      } catch (const Error& error) {
+        stop(error.report());
+      }
+      publish(i + 1 == steps.size() ? last_step : i + 2, std::memory_order_release);
+    }
+    for (const Wait& wait : planned->plan.exit) await(wait.rank, static_cast<std::uint64_t>(wait.step));
+    traffic().messages += planned->messages;
+    traffic().moved += mover_.moved();
+  }
+
+  void run_messages(const Call& call) {
+    const LoweredPlan* const planned = call.count == 0 ? nullptr : &lowered_.find(call.shape, call.algorithm, rank());
+    enter(call, nullptr, true);
+    if (planned == nullptr) return meet_all();
+    messenger_.run(*this, call, planned->plan, internal_tag | sequence_, deadline(call.deadline));
+  }
+
+  void begin_message(const char* verb, std::uint64_t tag, double seconds) {
+    waiting_ = Waiting{verb, (tag & internal_tag) != 0, Deadline(deadline(seconds)), 0, 0};
+    if (group_->poison().set()) leave();
+  }
+
+  /// Ends the group because a message does not have the size that its receiver wants.
+  [[noreturn]] void refuse(Envelope& envelope, int from, std::size_t bytes) {
+    Report problem = report(Code::mismatch, from);
+    Entry entry;
+    if (waiting_.collective && group_->slot(from).read(sequence_, entry) && !entry.agrees(own_)) {
+      problem = difference(from, entry);
+    } else {
+      problem.expected = std::to_string(bytes) + " bytes from rank " + std::to_string(from) + " (receive on rank " +
+                         std::to_string(rank()) + ")";
+      problem.found = std::to_string(envelope.bytes) + " bytes (send on rank " + std::to_string(from) + ")";
+      problem.remedy = "send and receive the same number of elements of the same type, or use different tags";
+    }
+    group_->poison().put(problem);
+    envelope.state.store(Envelope::State::refused, std::memory_order_release);
+    leave();
+  }
+
+  std::unique_ptr<Endpoint> divide(int color, int key) {
+    struct Wish {
+      std::int32_t color;
+      std::int32_t key;
+    };
+    const auto number = static_cast<std::size_t>(size());
+    std::vector<Wish> wishes(number);
+    const Wish wish{color, key};
+    gather(&wish, wishes.data(), sizeof(Wish));
+
+    std::vector<int> members;
+    for (int peer = 0; peer < size() && color >= 0; ++peer) {
+      if (wishes[static_cast<std::size_t>(peer)].color == color) members.push_back(peer);
+    }
+    const auto key_of = [&](int peer) { return wishes[static_cast<std::size_t>(peer)].key; };
+    std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+
+    // The first member makes the group; the others copy its pointer, and it stays until they have done so.
+    std::shared_ptr<ThreadGroup> made;
+    if (color >= 0 && members.front() == rank()) {
+      made = ThreadGroup::make(group_->job(), static_cast<int>(members.size()), group_->messages());
+    }
+    const std::shared_ptr<ThreadGroup>* const offer = &made;
+    std::vector<const std::shared_ptr<ThreadGroup>*> offers(number);
+    gather(&offer, offers.data(), sizeof(offer));
+    std::unique_ptr<ThreadEndpoint> result;
+    if (color >= 0) {
+      const auto mine = std::find(members.begin(), members.end(), rank()) - members.begin();
+      result = std::make_unique<ThreadEndpoint>(*offers[static_cast<std::size_t>(members.front())],
+                                                static_cast<int>(mine));
+      result->set_deadline(deadline());
+      result->set_axis(axis());
+    }
+    gather(nullptr, nullptr, 0);
+    return result;
+  }
+
+  /// One item from each rank to all; of 0 bytes, a barrier.
+  void gather(const void* item, void* items, std::size_t bytes) {
+    Call call;
+    call.verb = "split";
+    call.shape = Shape{Operation::all_gather, size(), 0, false};
+    call.element_size = bytes;
+    call.count = bytes == 0 ? 0 : static_cast<std::uint64_t>(size());
+    call.signature = split_signature;
+    call.input = item;
+    call.output = items;
+    call.regions.locate = [](const void*, const Shape&, Buffer buffer, int, int slot) {
+      return Region{buffer == Buffer::input ? 0 : static_cast<std::size_t>(slot), 1, 1, 1};
+    };
+    run(call);
+  }
+
+  static constexpr std::uint64_t split_signature = 0x73706c6974;  // tells a split from an all_gather
+
+  std::uint64_t threshold_;
+  std::vector<std::byte> scratch_;
+  Mover mover_;
+  Messenger messenger_;
+  PlanCache<MemoryPlan> plans_;
+  PlanCache<LoweredPlan> lowered_;
+};
+
+}  // namespace meshwise::detail

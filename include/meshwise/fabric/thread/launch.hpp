@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "meshwise/collective/communicator.hpp"
+#include "meshwise/core/error.hpp"
+#include "meshwise/fabric/thread/endpoint.hpp"
+#include "meshwise/fabric/thread/job.hpp"
+
+namespace meshwise {
+
+/// How `launch` starts ranks.
+struct LaunchOptions {
+  double deadline = 600;  ///< seconds that an operation may wait for others, 0 for ever
+  bool messages = false;  ///< run collectives over send and receive, as a fabric without shared memory would
+  const char* name = "";  ///< the communicator's name in errors
+};
+
+/// Runs `program(Communicator&)` on `ranks` new threads of this process and returns when all have ended.
+///
+/// ranks: 1 to 4096. program: called once per rank, at the same time, through one shared reference. Ranks that return
+/// or throw have left: whoever still waits for them gets an Error.
+/// Cost: one thread per rank. Nothing is pinned. The number of usable cores is looked up here and decides how waits
+/// spend their time, so restrict the process before.
+/// Errors: if a rank throws, all others are aborted; when all have ended, the first cause is thrown once, as it was.
+/// `invalid_argument` for an impossible number of ranks, `out_of_memory` if threads cannot be created; then the
+/// program has not been called.
+template <class F>
+void launch(int ranks, const LaunchOptions& options, F&& program) {
+  if (ranks < 1 || ranks > detail::most_threads) {
+    fail("launch", "1 to " + std::to_string(detail::most_threads) + " ranks", std::to_string(ranks),
+         "choose another number of ranks");
+  }
+  if (!(options.deadline >= 0)) {
+    fail("launch", "a deadline >= 0 seconds (0 waits for ever)", std::to_string(options.deadline),
+         "choose another deadline");
+  }
+  const auto job = std::make_shared<detail::ThreadJob>(ranks);
+  const auto world = detail::ThreadGroup::make(job, ranks, options.messages);
+  enum class Start { pending, go, cancelled };
+  std::atomic<Start> start{Start::pending};
+
+  const auto body = [&](int rank) {
+    detail::Backoff backoff(job->crowded());
+    while (start.load(std::memory_order_acquire) == Start::pending) backoff.pause();
+    if (start.load(std::memory_order_acquire) == Start::cancelled) return;
+    Communicator communicator;
+    try {
+      auto endpoint = std::make_unique<detail::ThreadEndpoint>(world, rank);
+      endpoint->set_deadline(options.deadline);
+      endpoint->set_axis(options.name);
+      communicator = Communicator(std::move(endpoint));
+      program(communicator);
+    } catch (...) {
+      job->fail(rank, std::current_exception());
+    }
+  };
+
+  std::vector<std::thread> threads;
+  std::string trouble;
+  try {
+    threads.reserve(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(body, rank);
+  } catch (const std::exception& error) {
+    trouble = error.what();
+  }
+  const bool complete = threads.size() == static_cast<std::size_t>(ranks);
+  start.store(complete ? Start::go : Start::cancelled, std::memory_order_release);
+  for (std::thread& thread : threads) thread.join();
+  if (!complete) {
+    Report report;
+    report.code = Code::out_of_memory;
+    report.operation = "launch";
+    report.expected = std::to_string(ranks) + " threads";
+    report.found = std::to_string(threads.size()) + " (" + trouble + ")";
+    report.remedy = "start fewer ranks or raise the limit of threads";
+    throw Error(std::move(report));
+  }
+  job->rethrow();
+}
+
+/// The same with default options.
+template <class F>
+void launch(int ranks, F&& program) {
+  launch(ranks, LaunchOptions{}, std::forward<F>(program));
+}
+
+}  // namespace meshwise

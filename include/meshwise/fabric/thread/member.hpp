@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "meshwise/core/deadline.hpp"
+#include "meshwise/core/error.hpp"
+#include "meshwise/core/wait.hpp"
+#include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/move.hpp"
+#include "meshwise/fabric/thread/group.hpp"
+
+namespace meshwise::detail {
+
+/// How one thread enters calls, waits for others and leaves after an error: the protocol, without the work.
+///
+/// A rank enters operation s by publishing its call and its buffers, then progress (s, 1); after step i it publishes
+/// (s, i + 2), after the last one (s, last_step). A plan says which progress of whom each step must see. Before a rank
+/// touches another one's buffers for the first time in an operation it compares their calls.
+///
+/// Errors. The first one poisons the group. A rank that must throw first makes sure that nobody is inside a move that
+/// could touch its buffers: it marks itself as left and waits until every other rank has left too or is past its last
+/// step. Entering publishes progress before it looks at the poison, and leaving sets the poison before it looks at
+/// progress, both in one total order, so that one of the two sees the other.
+class ThreadMember : public Endpoint {
+ public:
+  ThreadMember(std::shared_ptr<ThreadGroup> group, int rank)
+      : Endpoint(rank, group->size()),
+        group_(std::move(group)),
+        slot_(group_->slot(rank)),
+        peers_(static_cast<std::size_t>(size())),
+        met_(static_cast<std::size_t>(size()), 0),
+        exceptions_(std::uncaught_exceptions()) {}
+
+  ~ThreadMember() override {
+    const bool thrown = std::uncaught_exceptions() > exceptions_;
+    slot_.state.store(thrown ? State::unwinding : State::gone, std::memory_order_seq_cst);
+  }
+
+  void abort(const char* reason) noexcept override {
+    Report report;
+    report.code = Code::aborted;
+    try {
+      report.found = "rank " + std::to_string(rank()) + " called abort: " + reason;
+      report.ranks = {rank()};
+    } catch (...) {
+      // Without memory for the text the code alone must do.
+    }
+    group_->poison().put(report);
+  }
+
+ protected:
+  using State = ThreadSlot::State;
+
+  /// What this rank is waiting for, for errors.
+  struct Waiting {
+    const char* verb = "";
+    bool collective = false;
+    Deadline deadline;
+    std::int64_t grace = 0;  ///< when to give up on a rank that is unwinding
+    int turn = 0;            ///< the next rank to compare calls with
+  };
+
+  /// Publishes a new call. scratch: this rank's scratch slots. harmless: it will touch nobody's memory in this call.
+  void enter(const Call& call, const void* scratch, bool harmless) {
+    waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0};
+    if (slot_.state.load(std::memory_order_relaxed) != State::here) leave();
+    own_ = Entry::of(call, scratch);
+    ++sequence_;
+    slot_.write(sequence_, own_);
+    peers_[static_cast<std::size_t>(rank())] = buffers(own_);
+    met_[static_cast<std::size_t>(rank())] = sequence_;
+    publish(harmless ? last_step : 1, std::memory_order_seq_cst);
+    if (group_->poison().set_in_order()) leave();
+  }
+
+  void publish(std::uint64_t step, std::memory_order order) {
+    slot_.progress.store(progress_at(sequence_, step), order);
+  }
+
+  /// The whole of a call that moves nothing: everybody has entered it.
+  void meet_all() {
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer != rank()) await(peer, 1);
+    }
+  }
+
+  /// Returns when the progress of a rank in this operation is at least `step`, and its call is known to agree.
+  void await(int peer, std::uint64_t step) {
+    const std::uint64_t target = progress_at(sequence_, step);
+    const std::atomic<std::uint64_t>& progress = group_->slot(peer).progress;
+    if (progress.load(std::memory_order_acquire) < target) {
+      Backoff backoff(group_->job()->crowded());
+      while (progress.load(std::memory_order_acquire) < target) {
+        if (backoff.pause()) inspect(peer, [&] { return progress.load(std::memory_order_acquire) >= target; });
+      }
+    }
+    if (met_[static_cast<std::size_t>(peer)] != sequence_) meet(peer);
+  }
+
+  /// Compares calls with a rank that has entered this operation, and learns its buffers. A rank that is many
+  /// operations ahead cannot be compared any more; the plan then cannot need its buffers.
+  void meet(int peer) {
+    Entry entry;
+    if (!group_->slot(peer).read(sequence_, entry)) return;
+    if (!entry.agrees(own_)) differ(peer, entry);
+    peers_[static_cast<std::size_t>(peer)] = buffers(entry);
+    met_[static_cast<std::size_t>(peer)] = sequence_;
+  }
+
+  /// A rank whose buffers a move needs cannot have left the operation, if it is the same operation.
+  void require_met(const Move& move) {
+    const auto check = [this](const std::vector<Piece>& pieces) {
+      for (const Piece& piece : pieces) {
+        if (met_[static_cast<std::size_t>(piece.rank)] != sequence_) differ(piece.rank, Entry{});
+      }
+    };
+    check(move.from);
+    check(move.to);
+  }
+
+  static Addresses buffers(const Entry& entry) {
+    return Addresses{entry.pointer<const std::byte>(Entry::input), entry.pointer<std::byte>(Entry::output),
+                     entry.pointer<std::byte>(Entry::scratch)};
+  }
+
+  /// Looks at everything that ends a wait for a rank early. ready: whether the wait has been satisfied after all.
+  template <class Ready>
+  void inspect(int peer, const Ready& ready) {
+    if (group_->poison().set()) leave();
+    const State state = group_->slot(peer).state.load(std::memory_order_acquire);
+    if (state == State::gone || state == State::unwinding) {
+      if (ready()) return;
+      // An exception that ends the rank is about to be reported, and says more than that it has left.
+      if (waiting_.grace == 0) waiting_.grace = monotonic_nanoseconds() + grace_nanoseconds;
+      if (state == State::gone || monotonic_nanoseconds() > waiting_.grace) abandon(peer);
+    }
+    if (waiting_.collective) {
+      compare(peer);
+      if (size() <= 2) {
+        // Everybody has been compared.
+      } else if (waiting_.turn = (waiting_.turn + 1) % size(); waiting_.turn != rank()) {
+        compare(waiting_.turn);
+      }
+    }
+    if (waiting_.deadline.expired() && !ready()) time_out(peer);
+  }
+
+  void compare(int peer) {
+    Entry entry;
+    if (group_->slot(peer).read(sequence_, entry) && !entry.agrees(own_)) differ(peer, entry);
+  }
+
+  Report report(Code code, int peer) const {
+    Report result;
+    result.code = code;
+    result.ranks = {rank(), peer};
+    return result;
+  }
+
+  [[noreturn]] void differ(int peer, const Entry& entry) { stop(difference(peer, entry)); }
+
+  Report difference(int peer, const Entry& entry) const {
+    Report problem = report(Code::mismatch, peer);
+    const bool known = entry.word[Entry::verb] != 0;
+    problem.expected = "the same call number " + std::to_string(sequence_) + " on all ranks";
+    problem.found = "rank " + std::to_string(rank()) + ": " + own_.describe() + ", rank " + std::to_string(peer) + ": " +
+                    (known ? entry.describe() : std::string("a later call"));
+    problem.remedy = std::string("the calls differ in ") + (known ? Entry::difference(own_, entry) : "their order");
+    return problem;
+  }
+
+  [[noreturn]] void abandon(int peer) {
+    Report problem = report(Code::peer_left, peer);
+    problem.expected = "rank " + std::to_string(peer) + " to take part in " + what(peer);
+    problem.found = "that it has left the group";
+    problem.remedy = "let all ranks make the same calls before they return";
+    stop(problem);
+  }
+
+  [[noreturn]] void time_out(int peer) {
+    Report problem = report(Code::timed_out, peer);
+    problem.expected = what(peer) + " within " + std::to_string(waiting_.deadline.seconds()) + " s";
+    problem.found = "rank " + std::to_string(rank()) + " still waiting for rank " + std::to_string(peer);
+    if (waiting_.collective) {
+      const std::uint64_t reached = sequence_of(group_->slot(peer).progress.load(std::memory_order_acquire));
+      problem.found += reached < sequence_ ? ", which is at call " + std::to_string(reached) : ", which has entered it";
+    }
+    problem.remedy = "look at what that rank does, or allow more time (set_deadline)";
+    stop(problem);
+  }
+
+  std::string what(int peer) const {
+    if (waiting_.collective) return own_.describe();
+    return std::string(waiting_.verb) + " with rank " + std::to_string(peer);
+  }
+
+  [[noreturn]] void stop(const Report& problem) {
+    group_->poison().put(problem);
+    leave();
+  }
+
+  /// Throws the group's first error once nobody can touch this rank's buffers any more.
+  [[noreturn]] void leave() {
+    slot_.state.store(State::left, std::memory_order_seq_cst);
+    for (int peer = 0; peer < size(); ++peer) {
+      const ThreadSlot& slot = group_->slot(peer);
+      Backoff backoff(group_->job()->crowded());
+      while (slot.state.load(std::memory_order_seq_cst) == State::here &&
+             step_of(slot.progress.load(std::memory_order_seq_cst)) != last_step) {
+        backoff.pause();
+      }
+    }
+    Report cause = group_->poison().cause();
+    cause.operation = waiting_.verb;
+    cause.rank = rank();
+    cause.axis = axis();
+    cause.sequence = waiting_.collective ? sequence_ : 0;
+    throw Error(std::move(cause));
+  }
+
+  static constexpr std::int64_t grace_nanoseconds = 1'000'000'000;
+
+  std::shared_ptr<ThreadGroup> group_;
+  ThreadSlot& slot_;
+  std::uint64_t sequence_ = 0;
+  Entry own_;
+  Waiting waiting_;
+  std::vector<Addresses> peers_;    ///< buffers of the ranks that have been met in this operation
+  std::vector<std::uint64_t> met_;  ///< the operation in which each rank was met last
+  int exceptions_;                  ///< in flight when this was made
+};
+
+}  // namespace meshwise::detail

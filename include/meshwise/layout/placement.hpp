@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "meshwise/core/reduction.hpp"
+#include "meshwise/layout/axis.hpp"
+#include "meshwise/layout/detail/list.hpp"
+#include "meshwise/layout/dim.hpp"
+
+namespace meshwise {
+
+/// Every rank along the axis holds the whole value, bit for bit the same.
+template <Axis A>
+struct Replicate {};
+
+/// The dimension is cut over the axes, the first one major: each rank along them holds one contiguous part.
+///
+/// Part k of n over N elements begins at floor(k N / n), over the ordered product of the axes and always from the
+/// global extent, so that nested and flattened splits are the same even when uneven. Parts may be empty.
+template <Dim D, Axis... Axes>
+struct Shard {};
+
+/// The value is the reduction, over the ranks along the axis, of what each of them holds.
+template <Axis A, class Op = Sum>
+struct Partial {};
+
+namespace detail {
+
+/// What a placement is about: its kind, dimension, axes (in order) and reduction.
+template <class P>
+struct placement_traits {
+  static constexpr bool is_placement = false;
+  using axes = list<>;
+};
+template <Axis A>
+struct placement_traits<Replicate<A>> {
+  static constexpr bool is_placement = true, replicate = true, shard = false, partial = false;
+  using axes = list<A>;
+};
+template <Dim D, Axis... Axes>
+struct placement_traits<Shard<D, Axes...>> {
+  static constexpr bool is_placement = true, replicate = false, shard = true, partial = false;
+  using axes = list<Axes...>;
+  using dim = D;
+};
+template <Axis A, class Op>
+struct placement_traits<Partial<A, Op>> {
+  static constexpr bool is_placement = true, replicate = false, shard = false, partial = true;
+  using axes = list<A>;
+  using op = Op;
+};
+
+template <class P>
+using axes_of = typename placement_traits<P>::axes;
+
+template <Dim D, Axis... Axes>
+consteval type<Shard<D, Axes...>> make_shard(list<Axes...>) {
+  return {};
+}
+template <Dim D, class AxisList>
+using shard_over = typename decltype(make_shard<D>(AxisList{}))::is;
+
+}  // namespace detail
+
+/// A placement: Replicate, Shard or Partial.
+template <class P>
+concept Placement = detail::placement_traits<P>::is_placement;
+
+}  // namespace meshwise

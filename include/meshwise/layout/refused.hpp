@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace meshwise {
+
+/// What a program that must not compile is answered with: the reason, the remedy, and the layouts concerned.
+///
+/// Never defined. A verb that has to be refused is an overload that is only declared and returns this type, so the
+/// compiler's first error stands at the caller's own line and spells the reason out, and `requires` sees it as well.
+template <class Because, class Try, class... Context>
+struct refused;
+
+/// Remedies, to be read as a sentence: `try_<convert_<Replicate<tp>>>`.
+template <class... What>
+struct try_;
+template <class... Placements>
+struct convert_;
+template <class... Placements>
+struct convert_first_operand_;
+template <class... Placements>
+struct convert_second_operand_;
+template <class... Placements>
+struct convert_both_operands_;
+template <class Value>
+struct backward_to_;
+struct wrap_it_in_linear_if_it_is;
+struct use_convert_if_communication_is_meant;
+struct rename_one_of_them_with_key;
+struct list_each_axis_once;
+struct list_all_axes_of_a_dim_in_one_Shard;
+struct move_the_minor_axes_first;
+struct name_an_axis_of_this_mesh;
+struct name_a_dim_of_this_tensor;
+struct give_the_gradient_the_dims_of_the_value;
+struct convert_the_gradient_yourself_to_Partial_or_Replicate;
+
+/// Reasons, to be read as a sentence: `because::axis_placed_twice<tp>`.
+namespace because {
+template <class A>
+struct axis_not_in_the_mesh;
+template <class A>
+struct axis_placed_twice;
+template <class D>
+struct dim_repeated;
+template <class D>
+struct dim_not_in_the_tensor;
+template <class D>
+struct dim_in_neither_operand;
+template <class D>
+struct summed_dim_only_in_one_operand;
+template <class A, class D>
+struct axis_is_not_minor_most_in_its_dim;
+template <class A>
+struct axis_does_not_shard_its_dim_alone;
+template <class A, class From, class To>
+struct reduction_of_a_Partial_cannot_change;
+template <class A>
+struct nonlinear_function_of_Partial;
+template <class A>
+struct function_of_two_Partials_is_not_linear;
+template <class A>
+struct Partial_cannot_meet_Replicate;
+template <class A>
+struct Partials_have_different_reductions;
+template <class D>
+struct contraction_sharded_on_one_side;
+template <class D>
+struct dim_placed_differently_in_the_operands;
+template <class D>
+struct needs_the_whole_dim;
+template <class... Placements>
+struct view_would_communicate;
+template <class Named, class Actual>
+struct conversion_is_not_the_one_named;
+template <class A>
+struct gradient_arrives_sharded_where_the_value_is_replicated;
+template <class A>
+struct Partial_with_this_reduction_has_no_gradient;
+struct gradient_is_not_in_the_dual_of_the_value;
+struct dims_differ;
+struct elements_differ;
+struct meshes_differ;
+}  // namespace because
+
+namespace detail {
+
+/// A verdict that allows: the type that results.
+template <class Result>
+struct accepted {
+  using is = Result;
+};
+
+template <class Verdict>
+inline constexpr bool is_accepted = false;
+template <class Result>
+inline constexpr bool is_accepted<accepted<Result>> = true;
+
+}  // namespace detail
+}  // namespace meshwise

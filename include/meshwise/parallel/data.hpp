@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "meshwise/tensor/inside.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+/// A tensor of layout L with axis A replicated instead of owed.
+template <class T, class A>
+using settled_of = Tensor<typename T::element, typename T::dims,
+                          typename layout_after<typename T::layout, Replicate<A>>::is, typename T::space>;
+
+}  // namespace detail
+
+/// Sums gradients over one axis in few large all-reduces: the buckets of data parallelism.
+///
+/// `add` takes a gradient that owes a sum over A and copies its piece into the current bucket; when the bucket has
+/// reached its size it is converted, as one flat tensor, from `Partial<A>` to `Replicate<A>`. `flush` converts the last
+/// one. After that `take` gives the gradients back as views of the buckets, in the type that owes nothing over A.
+///
+/// bucket_bytes: at least one gradient goes into a bucket, whatever its size. Cost: one copy of each gradient, per
+/// bucket one in-place all-reduce; in a group of one the copies alone. Ordering: all ranks along A add gradients of the
+/// same sizes in the same order. The bits of the result do not depend on the bucket size, as long as the algorithm sums
+/// in rank order (the direct one does). Lifetime: tickets and buckets belong together; taken tensors live on.
+/// Source: Li et al., "PyTorch Distributed", arXiv 2006.15704.
+template <Axis A, Element E, class Grid>
+class GradientBuckets {
+ public:
+  /// Where a gradient of type T went.
+  template <class T>
+  struct Ticket {
+    std::size_t bucket = 0;
+    std::size_t offset = 0;  // in elements
+    Extents<typename T::dims> extents{};
+  };
+
+  GradientBuckets(const Grid& mesh, std::size_t bucket_bytes)
+      : mesh_(mesh), capacity_(std::max<std::size_t>(bucket_bytes / sizeof(E), 1)) {}
+
+  template <AnyTensor T>
+    requires std::is_same_v<detail::placement_on<typename T::layout, A>, Partial<A>>
+  Ticket<T> add(T gradient) {
+    static_assert(std::is_same_v<typename T::element, E>, "the buckets hold elements of another type");
+    const std::size_t n = gradient.local().size();
+    if (!pending_.empty() && filled_ + n > capacity_) flush();
+    const Ticket<T> ticket{buckets_.size(), filled_, gradient.extents()};
+    filled_ += n;
+    // Held, not copied, until the bucket is closed: its size is known then.
+    pending_.push_back({gradient.storage(), gradient.local()});
+    return ticket;
+  }
+
+  /// Sums what has been added since the last flush; collective over A.
+  void flush() {
+    if (pending_.empty()) return;
+    const auto line = mesh_line();
+    Owed bucket(line, {filled_}, detail::uninitialised{});
+    E* to = bucket.mutable_local().data();
+    for (const Piece& piece : pending_) to = std::copy(piece.elements.begin(), piece.elements.end(), to);
+    pending_.clear();
+    filled_ = 0;
+    buckets_.push_back(convert<Replicate<A>>(std::move(bucket)));
+  }
+
+  /// A gradient that has been summed, as a view of its bucket. Errors: its bucket has not been flushed.
+  template <class T>
+  detail::settled_of<T, A> take(const Ticket<T>& ticket) const {
+    if (ticket.bucket >= buckets_.size()) {
+      fail("GradientBuckets::take", "a gradient whose bucket has been summed", "one that is still waiting",
+           "call flush() on all ranks first", mesh_.world().rank());
+    }
+    const auto& bucket = buckets_[ticket.bucket];
+    return {mesh_, ticket.extents, bucket.storage(), bucket.offset() + ticket.offset};
+  }
+
+  /// All-reduces so far.
+  std::size_t count() const { return buckets_.size(); }
+
+ private:
+  struct Piece {
+    Storage storage;  // keeps the elements alive
+    std::span<const E> elements;
+  };
+  using Line = Mesh<A>;
+  using Owed = Tensor<E, Dims<flat>, Layout<Line, Partial<A>>>;
+  using Settled = Tensor<E, Dims<flat>, Layout<Line>>;
+
+  // A bucket is one coordinate's matter on every other axis: its pieces have the sizes of that coordinate.
+  Line mesh_line() const { return mesh_.template only<A>(); }
+
+  Grid mesh_;
+  std::size_t capacity_;
+  std::size_t filled_ = 0;
+  std::vector<Piece> pending_;
+  std::vector<Settled> buckets_;
+};
+
+}  // namespace meshwise

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "meshwise/tensor/backward.hpp"
+#include "meshwise/tensor/contract.hpp"
+#include "meshwise/tensor/elementwise.hpp"
+#include "meshwise/tensor/reductions.hpp"
+
+namespace meshwise {
+
+/// The gradients of a linear layer.
+template <class X, class Weight, class Bias>
+struct LinearBackward {
+  X x;
+  Weight weight;
+  Bias bias;
+};
+
+namespace detail {
+
+/// The sum over all dims of T but those in Kept.
+template <class Kept, class T>
+auto sum_over_all_but(const T& x) {
+  return [&]<class... Ds>(list<Ds...>) { return sum<Ds...>(x); }(
+      decltype(without_known<Kept>(dims_of<typename T::dims>{})){});
+}
+
+}  // namespace detail
+
+/// x W + b with W split by output: every rank along the axis computes its own outputs from the whole input.
+///
+/// Summed: the input dims. x: [rows..., Summed...], whole along the axis that splits W; weight: [Summed..., out...] with
+/// `Shard<out, tp>`; bias: [out...], split alike. Result: [rows..., out...], split alike. Cost: local only.
+/// Source: Shoeybi et al., "Megatron-LM", arXiv 1909.08053, section 3 (column-parallel).
+template <Dim... Summed, AnyTensor X, AnyTensor Weight, AnyTensor Bias>
+auto column_linear(const X& x, const Weight& weight, const Bias& bias) {
+  return contract<Summed...>(x, weight) + bias;
+}
+
+/// The gradients of column_linear.
+///
+/// dy: placed like the result; x, weight: as they were given. Returns dx, which is `Partial` over the axis that splits
+/// the weight (each rank knows the part that its own outputs contribute: convert it), and the gradients of weight and
+/// bias, split like them and Partial over the axes that shard the rows. Cost: local only.
+template <AnyTensor G, AnyTensor X, AnyTensor Weight>
+auto column_linear_backward(const G& dy, const X& x, const Weight& weight) {
+  using rows = decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(
+      detail::dims_of<typename X::dims>{}));
+  using out = decltype(detail::without_known<rows>(detail::dims_of<typename G::dims>{}));
+  auto dx = einsum<typename X::dims>(dy, weight);
+  auto dw = einsum<typename Weight::dims>(x, dy);
+  auto db = detail::sum_over_all_but<out>(dy);
+  return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
+}
+
+/// x W + b with W split by input: the ranks' products are partial sums, which `To` brings to their layout, and the bias
+/// is added once, after the sum.
+///
+/// To: `Replicate<tp>` (all-reduce) or `Shard<seq, tp>` (reduce-scatter: sequence parallelism). Summed: the input dims.
+/// x: [rows..., Summed...] split like weight: [Summed..., out...] with `Shard<one of Summed, tp>`; bias: [out...],
+/// replicated. Cost: one conversion of the result. Source: as column_linear (row-parallel).
+template <Placement To, Dim... Summed, AnyTensor X, AnyTensor Weight, AnyTensor Bias>
+auto row_linear(const X& x, const Weight& weight, const Bias& bias) {
+  return convert<To>(contract<Summed...>(x, weight)) + bias;
+}
+
+/// The gradients of row_linear.
+///
+/// dy: placed like the result; x, weight: as they were given. Returns dx split like x, and the gradients of weight and
+/// bias, Partial over the axes that shard the rows of x and dy. Cost: the backward of the conversion: an all-gather of
+/// dy where the result was reduce-scattered, nothing where it was all-reduced.
+template <AnyTensor G, AnyTensor X, AnyTensor Weight>
+auto row_linear_backward(const G& dy, const X& x, const Weight& weight) {
+  using rows = decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(
+      detail::dims_of<typename X::dims>{}));
+  using out = decltype(detail::without_known<rows>(detail::dims_of<typename G::dims>{}));
+  using Produced = typename detail::einsum_of<X, Weight, typename G::dims>::is;
+  const auto dz = backward_to<Produced>(dy);
+  auto dx = einsum<typename X::dims>(dz, weight);
+  auto dw = einsum<typename Weight::dims>(x, dz);
+  auto db = detail::sum_over_all_but<out>(dy);
+  return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
+}
+
+}  // namespace meshwise

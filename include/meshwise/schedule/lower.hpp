@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "meshwise/schedule/generator.hpp"
+#include "meshwise/schedule/message_plan.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+/// Lowers the moves of one round, as one rank sees them, to a fetching and a delivering step.
+class Lowering {
+ public:
+  constexpr Lowering(const Shape& shape, int rank, int first_free)
+      : shape_(shape), rank_(rank), first_free_(first_free), next_free_(first_free) {}
+
+  /// A move that this rank performs.
+  constexpr void perform(const Move& move) {
+    const int count = move.from[0].count;
+    const Piece* home = nullptr;  // the first destination at home, if any
+    for (const Piece& piece : move.to) {
+      if (piece.rank == rank_ && home == nullptr) home = &piece;
+    }
+    Piece result;
+    if (move.from.size() == 1 && move.from[0].rank == rank_) {
+      result = move.from[0];
+    } else if (move.from.size() == 1) {
+      result = home != nullptr ? *home : reserve(count);
+      fetch_.receives.push_back(Message{move.from[0].rank, move.block, result});
+    } else {
+      Move combine{rank_, move.block, {}, {}};
+      for (const Piece& piece : move.from) {
+        combine.from.push_back(piece.rank == rank_ ? piece : reserve(count));
+        if (piece.rank != rank_) fetch_.receives.push_back(Message{piece.rank, move.block, combine.from.back()});
+      }
+      result = home != nullptr ? *home : reserve(count);
+      combine.to.push_back(result);
+      fetch_.moves.push_back(std::move(combine));
+    }
+    Move spread{rank_, move.block, {result}, {}};
+    for (const Piece& piece : move.to) {
+      if (piece.rank == rank_ && place(shape_, piece) != place(shape_, result)) spread.to.push_back(piece);
+    }
+    if (!spread.to.empty()) fetch_.moves.push_back(std::move(spread));
+    for (const Piece& piece : move.to) {
+      if (piece.rank != rank_) deliver_.sends.push_back(Message{piece.rank, move.block, result});
+    }
+  }
+
+  /// A move that another rank performs: it fetches sources from here and delivers results to here.
+  constexpr void serve(const Move& move) {
+    for (const Piece& piece : move.from) {
+      if (piece.rank == rank_) fetch_.sends.push_back(Message{move.by, move.block, piece});
+    }
+    for (const Piece& piece : move.to) {
+      if (piece.rank == rank_) deliver_.receives.push_back(Message{move.by, move.block, piece});
+    }
+  }
+
+  /// Ends the round: appends what there is to do. The scratch slots it took are free again afterwards.
+  constexpr void finish(MessagePlan& plan) {
+    if (plan.scratch_slots < next_free_) plan.scratch_slots = next_free_;
+    for (MessageStep* step : {&fetch_, &deliver_}) {
+      if (!step->sends.empty() || !step->receives.empty() || !step->moves.empty()) {
+        plan.steps.push_back(std::move(*step));
+      }
+      *step = MessageStep{};
+    }
+    next_free_ = first_free_;
+  }
+
+ private:
+  constexpr Piece reserve(int count) {
+    const Piece piece{rank_, Buffer::scratch, next_free_, count};
+    next_free_ += count;
+    return piece;
+  }
+
+  Shape shape_;
+  int rank_;
+  int first_free_;
+  int next_free_;
+  MessageStep fetch_;
+  MessageStep deliver_;
+};
+
+}  // namespace detail
+
+/// The plan of one rank on a fabric that has only messages: each round becomes at most two steps.
+///
+/// In the first step the performer of a move receives the foreign sources, each in a scratch slot of its own (the only
+/// source of a copy goes to its destination), and combines them in the move's order; in the second it sends the result
+/// to the foreign destinations. So a schedule gives the same bits on both kinds of fabric. A pull of one source is one
+/// step at both ends, and so is a push. Every rank counts rounds alike and leaves out the steps in which it has nothing
+/// to do, which cannot dead-lock: a message is in the same step of the same round at both ends.
+///
+/// Scratch: that of the schedule, plus a slot for each foreign source that the rank combines in one round (one for a
+/// ring, p - 1 for a direct reduction) and for a result without a destination at home.
+/// Cost: the moves of this rank and of its partners in each round.
+/// Errors: `invalid_argument` for a shape that `G` does not support, or a rank outside of it.
+template <Generator G>
+constexpr MessagePlan lower(const Shape& shape, int rank) {
+  detail::require_shape<G>("lower", shape, rank);
+  MessagePlan plan;
+  plan.shape = shape;
+  plan.rank = rank;
+  plan.scratch_slots = G::scratch_slots(shape);
+  detail::Lowering lowering(shape, rank, plan.scratch_slots);
+  const int rounds = G::rounds(shape);
+  for (int k = 0; k < rounds; ++k) {
+    for (const Move& move : G::by(shape, rank, k)) lowering.perform(move);
+    for (const int partner : G::partners(shape, rank, k)) {
+      for (const Move& move : G::by(shape, partner, k)) lowering.serve(move);
+    }
+    lowering.finish(plan);
+  }
+  return plan;
+}
+
+}  // namespace meshwise

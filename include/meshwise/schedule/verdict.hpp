@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace meshwise {
+
+/// What is wrong with a schedule.
+enum class Fault : std::uint8_t {
+  none,
+  bad_shape,              ///< the shape itself cannot be asked for
+  bad_move,               ///< no source, no destination, counts that differ, or a performer that does not exist
+  out_of_range,           ///< a piece outside of its buffer
+  undefined_source,       ///< a source that nothing has been written to
+  wrong_block,            ///< a source holds another block than the move says
+  conflict,               ///< a slot is written by one move and touched by another one of the same round
+  input_written,          ///< an input slot is written that no output shares
+  output_undefined,       ///< an output slot ends without a value
+  output_wrong_block,     ///< an output slot ends with another block
+  contribution_missing,   ///< an output lacks the contribution of a rank
+  contribution_repeated,  ///< an output holds the contribution of a rank twice
+};
+
+/// A fault in words.
+constexpr const char* text(Fault fault) {
+  switch (fault) {
+    case Fault::none: return "no fault";
+    case Fault::bad_shape: return "the shape cannot be asked for";
+    case Fault::bad_move: return "a move without source, destination, common count or performer";
+    case Fault::out_of_range: return "a piece outside of its buffer";
+    case Fault::undefined_source: return "a source that was never written";
+    case Fault::wrong_block: return "a source with another block than the move says";
+    case Fault::conflict: return "a slot that is written and touched in one round";
+    case Fault::input_written: return "an input slot is written";
+    case Fault::output_undefined: return "an output slot that was never written";
+    case Fault::output_wrong_block: return "an output slot with the wrong block";
+    case Fault::contribution_missing: return "an output without the contribution of some rank";
+    case Fault::contribution_repeated: return "an output with a repeated contribution";
+  }
+  return "unknown fault";
+}
+
+/// The number of blocks or messages, over all ranks and of the busiest rank.
+struct Count {
+  std::int64_t total = 0;
+  std::int64_t most = 0;
+
+  friend constexpr bool operator==(const Count&, const Count&) = default;
+};
+
+/// What is known about a schedule: the first fault and where it is, or else what the schedule does.
+struct Verdict {
+  Fault fault = Fault::none;
+  int round = -1;  ///< of the fault, -1 for a fault of the result
+  int move = -1;   ///< in that round
+  int rank = -1;   ///< of the piece at fault
+  int slot = -1;   ///< of the piece at fault
+
+  /// Every output is the left fold of the contributions of ranks 0, 1, ..., p - 1 (of one rank if nothing is
+  /// combined). Then the result does not depend on the algorithm, bit for bit.
+  bool left_fold_in_rank_order = false;
+  int rounds = 0;
+  std::int64_t moves = 0;
+  Count read;                 ///< blocks that moves read from ranks other than their performer
+  Count written;              ///< blocks that moves write to ranks other than their performer
+  std::int64_t messages = 0;  ///< ordered pairs of ranks between which data flows, summed over rounds
+
+  constexpr bool ok() const { return fault == Fault::none; }
+};
+
+}  // namespace meshwise

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include "meshwise/core/math.hpp"
+#include "meshwise/tensor/elementwise.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+/// x/2 (1 + tanh u) is x times a logistic function of 2u, with u = sqrt(2/pi) (x + 0.044715 x^3): one exponential.
+template <class A>
+struct Gelu {
+  static constexpr A twice = static_cast<A>(2 * 0.79788456080286535588);
+  static constexpr A cubic = static_cast<A>(0.044715);
+
+  static A logistic_of(A x) { return A(1) / (A(1) + math::exp(-twice * (x + cubic * x * x * x))); }
+  static A value(A x) { return x * logistic_of(x); }
+  static A slope(A x) {
+    const A s = logistic_of(x);
+    return s + x * s * (A(1) - s) * twice * (A(1) + A(3) * cubic * x * x);
+  }
+};
+
+}  // namespace detail
+
+/// Gaussian error linear unit in its tanh form, element by element.
+///
+/// x: any layout but a Partial. Cost: one pass; an rvalue that shares its storage with nobody is written in place.
+/// Errors: refused for a Partial: GELU of a sum is not the sum of GELUs.
+/// Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", arXiv 1606.08415.
+template <AnyTensor T>
+  requires detail::is_accepted<detail::map_of<T>>
+auto gelu(T&& x) {
+  using E = typename detail::bare<T>::element;
+  using A = accumulate_t<E>;
+  return map([](E value) { return static_cast<E>(detail::Gelu<A>::value(static_cast<A>(value))); },
+             std::forward<T>(x));
+}
+template <AnyTensor T>
+  requires(!detail::is_accepted<detail::map_of<T>>)
+auto gelu(T&& x) -> detail::map_of<T>;
+
+/// The gradient at x of what follows gelu(x), given the gradient at gelu(x): dy * gelu'(x).
+///
+/// x: the argument that gelu had; dy: placed like x, or a Partial sum where x is replicated (it is linear in dy). Cost
+/// and errors as operator*.
+template <AnyTensor X, AnyTensor G>
+  requires detail::is_accepted<detail::elementwise_of<G, X, detail::Combining::multiplicative>>
+auto gelu_backward(const X& x, G&& dy) {
+  using E = typename X::element;
+  using A = accumulate_t<E>;
+  using verdict = detail::elementwise_of<G, X, detail::Combining::multiplicative>;
+  static_assert(!detail::has_partial<typename X::layout>, "the argument of gelu is not a Partial");
+  return detail::zip_local<typename verdict::is>("gelu_backward", std::forward<G>(dy), x, [](E g, E value) {
+    return static_cast<E>(static_cast<A>(g) * detail::Gelu<A>::slope(static_cast<A>(value)));
+  });
+}
+template <AnyTensor X, AnyTensor G>
+  requires(!detail::is_accepted<detail::elementwise_of<G, X, detail::Combining::multiplicative>>)
+auto gelu_backward(const X& x, G&& dy) -> detail::elementwise_of<G, X, detail::Combining::multiplicative>;
+
+}  // namespace meshwise

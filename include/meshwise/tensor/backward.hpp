@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "meshwise/layout/dual.hpp"
+#include "meshwise/tensor/convert.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+template <class Value, class Grad>
+consteval auto backward_verdict() {
+  if constexpr (!std::is_same_v<typename Value::dims, typename Grad::dims>) {
+    return type<refused<because::dims_differ, try_<give_the_gradient_the_dims_of_the_value>, typename Value::dims,
+                        typename Grad::dims>>{};
+  } else {
+    return decltype(dual_verdict<typename Value::layout, typename Grad::layout>()){};
+  }
+}
+template <class Value, class Grad>
+using backward_of = typename decltype(backward_verdict<bare<Value>, bare<Grad>>())::is;
+
+}  // namespace detail
+
+/// The backward of whatever produced a gradient from a Value: brings it to a dual of Value's layout.
+///
+/// Value: the tensor type whose gradient this is, `backward_to<decltype(x)>(dy)` or `backward_to<X>(dy)`. gradient: any
+/// layout, the dims of Value. A sharded axis of Value ends sharded alike, a Partial one Replicate; on a replicated axis
+/// the gradient stays Partial or Replicate as it arrives, and one that arrives sharded there is refused, because only
+/// the user knows whether a sum is owed. Cost: the conversions on the axes that differ, nothing else.
+/// Source: the adjoint under <x, g> summed over ranks, docs/architecture.md.
+template <AnyTensor Value, AnyTensor G>
+  requires detail::is_accepted<detail::backward_of<Value, G>>
+auto backward_to(G&& gradient) {
+  using steps = decltype(detail::dual_steps<typename detail::bare<Value>::layout, typename detail::bare<G>::layout>());
+  return detail::steps(detail::bare<G>(std::forward<G>(gradient)), steps{});
+}
+template <AnyTensor Value, AnyTensor G>
+  requires(!detail::is_accepted<detail::backward_of<Value, G>>)
+auto backward_to(G&& gradient) -> detail::backward_of<Value, G>;
+
+namespace detail {
+
+template <class L>
+consteval auto seed_layout() {
+  return []<class... Ps>(list<Ps...>) {
+    return canonical_from<grid_of<L>>(joined<std::conditional_t<placement_traits<Ps>::partial, list<>, list<Ps>>...>());
+  }(placements_of<L>{});
+}
+
+}  // namespace detail
+
+/// The gradient of a loss with respect to itself: ones, in the dual of its layout.
+///
+/// loss: a Partial becomes Replicate, because each rank's share enters the sum once. Cost: one allocation.
+template <AnyTensor T>
+auto gradient_seed(const T& loss) {
+  using L = typename decltype(detail::seed_layout<typename T::layout>())::is;
+  Tensor<typename T::element, typename T::dims, L, typename T::space> ones(loss.mesh(), loss.extents());
+  std::fill(ones.mutable_local().begin(), ones.mutable_local().end(), static_cast<typename T::element>(1));
+  return ones;
+}
+
+}  // namespace meshwise

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "meshwise/collective/call.hpp"
+#include "meshwise/layout/split.hpp"
+
+namespace meshwise::detail {
+
+/// How an axis of n ranks cuts a dim that other axes have cut into `parts / n` before: part k along the axis is part
+/// first + k of `parts` of the global extent, counted from where this group's own piece begins.
+struct Cut {
+  std::size_t extent = 0;
+  std::size_t parts = 1;
+  std::size_t first = 0;
+
+  std::size_t begin(std::size_t k) const {
+    return split_begin(extent, parts, first + k) - split_begin(extent, parts, first);
+  }
+  std::size_t size(std::size_t k) const { return begin(k + 1) - begin(k); }
+};
+
+/// A dense box [outer, dim, inner] that is cut along the middle.
+struct CutBox {
+  Cut cut;
+  std::size_t ranks = 1;
+  std::size_t outer = 1;
+  std::size_t inner = 1;
+
+  std::size_t length() const { return cut.begin(ranks); }
+  /// Part k inside the whole box.
+  Region inside(std::size_t k) const {
+    return {cut.begin(k) * inner, cut.size(k) * inner, length() * inner, outer};
+  }
+  /// Part k alone.
+  Region alone(std::size_t k) const {
+    const std::size_t n = cut.size(k) * inner * outer;
+    return {0, n, n, 1};
+  }
+};
+
+/// Regions of an all_gather into, or a reduce_scatter out of, a CutBox.
+inline Region locate_cut(const void* context, const Shape& shape, Buffer buffer, int rank, int slot) {
+  const CutBox& box = *static_cast<const CutBox*>(context);
+  const bool whole = (shape.operation == Operation::all_gather) == (buffer == Buffer::output);
+  return whole ? box.inside(static_cast<std::size_t>(slot)) : box.alone(static_cast<std::size_t>(rank));
+}
+
+/// Regions of an all_reduce: the elements split among the ranks, wherever dims begin.
+struct FlatBox {
+  std::size_t count = 0;
+};
+inline Region locate_flat(const void* context, const Shape& shape, Buffer, int, int slot) {
+  const std::size_t count = static_cast<const FlatBox*>(context)->count;
+  const Range part = split(count, static_cast<std::size_t>(shape.ranks), static_cast<std::size_t>(slot));
+  return {part.begin, part.size, part.size, 1};
+}
+
+/// A dense box [outer, first dim, between, second dim, inner] that changes from being cut along one of its dims to
+/// being cut along the other.
+struct ExchangeBox {
+  Cut from;  // cut before, whole afterwards
+  Cut to;    // whole before, cut afterwards
+  bool from_is_first = true;
+  std::size_t ranks = 1;
+  std::size_t outer = 1;
+  std::size_t between = 1;
+  std::size_t inner = 1;
+
+  /// The part of `cut`, one of the two dims, inside a piece whose other dim has `other` indices.
+  Region inside(const Cut& cut, bool is_first, std::size_t k, std::size_t other) const {
+    const std::size_t run = is_first ? between * other * inner : inner;
+    const std::size_t repeat = is_first ? outer : outer * other * between;
+    return {cut.begin(k) * run, cut.size(k) * run, cut.begin(ranks) * run, repeat};
+  }
+};
+inline Region locate_exchange(const void* context, const Shape&, Buffer buffer, int rank, int slot) {
+  const ExchangeBox& box = *static_cast<const ExchangeBox*>(context);
+  const auto r = static_cast<std::size_t>(rank);
+  const auto s = static_cast<std::size_t>(slot);
+  return buffer == Buffer::input ? box.inside(box.to, !box.from_is_first, s, box.from.size(r))
+                                 : box.inside(box.from, box.from_is_first, s, box.to.size(r));
+}
+
+/// Copies a region's elements between a box and a dense piece: out of the box, or into it.
+inline void copy_out(const Region& region, std::size_t element, const std::byte* box, std::byte* piece) {
+  if (region.size() == 0) return;
+  for (std::size_t i = 0; i < region.repeat; ++i) {
+    std::memcpy(piece + i * region.run * element, box + (region.offset + i * region.stride) * element,
+                region.run * element);
+  }
+}
+inline void copy_in(const Region& region, std::size_t element, const std::byte* piece, std::byte* box) {
+  if (region.size() == 0) return;
+  for (std::size_t i = 0; i < region.repeat; ++i) {
+    std::memcpy(box + (region.offset + i * region.stride) * element, piece + i * region.run * element,
+                region.run * element);
+  }
+}
+
+/// Mixes numbers that all ranks must agree on into one (the splitmix64 finaliser).
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash += value + 0x9e3779b97f4a7c15u;
+  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
+  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
+  return hash ^ (hash >> 31);
+}
+
+}  // namespace meshwise::detail

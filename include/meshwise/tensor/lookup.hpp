@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "meshwise/layout/dual.hpp"
+#include "meshwise/tensor/detail/verdicts.hpp"
+#include "meshwise/tensor/detail/walk.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+template <class D, class T>
+using dims_without = without<D, dims_of<typename T::dims>>;
+
+/// Whether an operand of numbers (indices) is fit to select: integers, no Partial.
+template <class Ids>
+inline constexpr bool selects = std::is_integral_v<typename Ids::element>;
+
+/// The verdict on rows of a table [D, rest...] chosen by ids [I...]: [I..., rest...], owed over what shards D.
+template <class Table, class Ids, class D>
+consteval auto lookup_verdict() {
+  using LT = typename Table::layout;
+  using LI = typename Ids::layout;
+  if constexpr (!selects<Ids>) {
+    return type<refused<because::elements_differ, try_<>, typename Ids::element>>{};
+  } else if constexpr (!std::is_same_v<front<dims_of<typename Table::dims>>, D>) {
+    return type<refused<because::dims_differ, try_<name_a_dim_of_this_tensor>, typename Table::dims, Dims<D>>>{};
+  } else if constexpr (!is_accepted<map_of<Ids>>) {
+    return type<map_of<Ids>>{};
+  } else if constexpr (!is_accepted<map_of<Table, true>>) {
+    return type<map_of<Table, true>>{};
+  } else {
+    using layout = typename decltype(canonical_from<grid_of<LI>>(
+        placements_of<LI>{} + placements_except<LT, list<D>>{} +
+        partials_over(shard_axes<LT, D>{})))::is;
+    if constexpr (!AnyLayout<layout>) {
+      return type<layout>{};
+    } else {
+      using dims = dims_from<join<dims_of<typename Ids::dims>, dims_without<D, Table>>>;
+      return type<accepted<Tensor<typename Table::element, dims, layout, typename Table::space>>>{};
+    }
+  }
+}
+template <class D, class Table, class Ids>
+using lookup_of = typename decltype(lookup_verdict<bare<Table>, bare<Ids>, D>())::is;
+
+/// The extents of the dims in D2 from two tensors that have them between them.
+template <class D2, class A, class B>
+Extents<D2> extents_of_both(const A& a, const B& b) {
+  return [&]<class... Ds>(list<Ds...>) {
+    const auto one = [&]<class D>(type<D>) {
+      if constexpr (contains<D, dims_of<typename A::dims>>) {
+        return a.template extent<D>();
+      } else {
+        return b.template extent<D>();
+      }
+    };
+    return Extents<D2>{one(type<Ds>{})...};
+  }(dims_of<D2>{});
+}
+
+template <class Ids>
+void check_ids(const char* verb, const Ids& ids, std::size_t rows) {
+  const auto local = ids.local();
+  const auto bad = std::find_if(local.begin(), local.end(), [rows](auto id) {
+    return std::is_signed_v<decltype(id)> && id < 0 ? true : static_cast<std::size_t>(id) >= rows;
+  });
+  if (bad != local.end()) {
+    fail(verb, "indices in [0, " + std::to_string(rows) + ")", std::to_string(*bad),
+         "make the table as large as the vocabulary of the data", ids.mesh().world().rank());
+  }
+}
+
+/// The verdict on adding rows of dy up into the gradient of a table: its own shards, owed over what shards the ids.
+template <class D, class Table, class Ids, class G>
+consteval auto lookup_backward_verdict() {
+  using LT = typename Table::layout;
+  using LI = typename Ids::layout;
+  using forward = lookup_of<D, Table, Ids>;
+  if constexpr (!is_accepted<forward>) {
+    return type<forward>{};
+  } else if constexpr (!std::is_same_v<typename forward::is::dims, typename G::dims>) {
+    return type<refused<because::dims_differ, try_<give_the_gradient_the_dims_of_the_value>, typename forward::is::dims,
+                        typename G::dims>>{};
+  } else if constexpr (!std::is_same_v<decltype(dual_steps<typename forward::is::layout, typename G::layout>()),
+                                       list<>> ||
+                       has_partial<typename G::layout>) {
+    return type<refused<because::gradient_is_not_in_the_dual_of_the_value, try_<backward_to_<typename forward::is>>,
+                        typename G::layout>>{};
+  } else {
+    using layout = decltype([]<class... Ps>(list<Ps...>) {
+      using owed_axes = decltype(joined<axes_of<Ps>...>());
+      return canonical_from<grid_of<LT>>(
+          placements_of<LT>{} + partials_over(owed_axes{}));
+    }(placements_of<LI>{}));
+    if constexpr (!AnyLayout<typename layout::is>) {
+      return layout{};
+    } else {
+      return type<accepted<
+          Tensor<typename Table::element, typename Table::dims, typename layout::is, typename Table::space>>>{};
+    }
+  }
+}
+template <class D, class Table, class Ids, class G>
+using lookup_backward_of = typename decltype(lookup_backward_verdict<D, bare<Table>, bare<Ids>, bare<G>>())::is;
+
+}  // namespace detail
+
+/// Rows of a table chosen by indices (an embedding): result[i..., :] = table[ids[i...], :].
+///
+/// table: [D, rest...], D may be sharded; ids: integers [i...], no Partial. Result: [i..., rest...]; where D is sharded
+/// each rank contributes the rows it owns and zeros for the others, so the result is `Partial` over those axes. Cost:
+/// local only, one allocation. Errors: an index outside of the table; refused for layouts that would use an axis twice.
+template <Dim D, AnyTensor Table, AnyTensor Ids>
+  requires detail::is_accepted<detail::lookup_of<D, Table, Ids>>
+auto lookup(const Table& table, const Ids& ids) {
+  using Result = typename detail::lookup_of<D, Table, Ids>::is;
+  detail::check_ids("lookup", ids, table.template extent<D>());
+  Result result(table.mesh(), detail::extents_of_both<typename Result::dims>(ids, table), detail::uninitialised{});
+  const Range owned = table.template range<D>();
+  const std::size_t width = detail::elements_after(table, 0);
+  auto* out = detail::written(result);
+  const auto* rows = table.local().data();
+  for (const auto id : ids.local()) {
+    const std::size_t row = static_cast<std::size_t>(id) - owned.begin;
+    if (row < owned.size) {
+      std::copy_n(rows + row * width, width, out);
+    } else {
+      std::fill_n(out, width, typename Table::element(0));
+    }
+    out += width;
+  }
+  return result;
+}
+template <Dim D, AnyTensor Table, AnyTensor Ids>
+  requires(!detail::is_accepted<detail::lookup_of<D, Table, Ids>>)
+auto lookup(const Table& table, const Ids& ids) -> detail::lookup_of<D, Table, Ids>;
+
+/// The gradient of the table of a lookup: rows of dy added up by index.
+///
+/// table: for its type and extents; ids: as they were given; dy: the gradient at the result, with the dual of its
+/// layout (Replicate where D is sharded). Result: like the table, and `Partial` over the axes that shard the ids. Cost:
+/// local only; zeros and adds one table. Ordering: rows are added in the order of the local ids.
+template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
+  requires detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>
+auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
+  detail::check_operands("lookup_backward", dy, ids);
+  typename detail::lookup_backward_of<D, Table, Ids, G>::is result(table.mesh(), table.extents());
+  const Range owned = table.template range<D>();
+  const std::size_t width = detail::elements_after(table, 0);
+  auto* rows = detail::written(result);
+  const auto* in = dy.local().data();
+  for (const auto id : ids.local()) {
+    const std::size_t row = static_cast<std::size_t>(id) - owned.begin;
+    if (row < owned.size) {
+      for (std::size_t i = 0; i < width; ++i) rows[row * width + i] += in[i];
+    }
+    in += width;
+  }
+  return result;
+}
+template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
+  requires(!detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>)
+auto lookup_backward(const Table& table, const Ids& ids, const G& dy)
+    -> detail::lookup_backward_of<D, Table, Ids, G>;
+
+namespace detail {
+
+/// The verdict on picking one entry of the last dim D of x by ids with the other dims.
+template <class X, class Ids, class D>
+consteval auto pick_verdict() {
+  using LX = typename X::layout;
+  using rest = dims_without<D, X>;
+  if constexpr (!selects<Ids>) {
+    return type<refused<because::elements_differ, try_<>, typename Ids::element>>{};
+  } else if constexpr (!std::is_same_v<back<dims_of<typename X::dims>>, D> ||
+                       !std::is_same_v<dims_of<typename Ids::dims>, rest>) {
+    return type<refused<because::dims_differ, try_<name_a_dim_of_this_tensor>, typename X::dims,
+                        typename Ids::dims>>{};
+  } else if constexpr (!is_accepted<map_of<X>>) {
+    return type<map_of<X>>{};
+  } else {
+    using layout = typename decltype(canonical_from<grid_of<LX>>(
+        placements_except<LX, list<D>>{} +
+        partials_over(shard_axes<LX, D>{})))::is;
+    using result = Tensor<typename X::element, dims_from<rest>, layout, typename X::space>;
+    return []<class... Ds>(list<Ds...>) {
+      return first_refusal<result, placed_alike<Ds, LX, typename Ids::layout>...>();
+    }(rest{});
+  }
+}
+template <class D, class X, class Ids>
+using pick_of = typename decltype(pick_verdict<bare<X>, bare<Ids>, D>())::is;
+
+}  // namespace detail
+
+/// One entry per row, chosen by index: result[i...] = x[i..., ids[i...]].
+///
+/// x: [i..., D], D may be sharded; ids: integers [i...], placed like x on these dims. Result: [i...], `Partial` over the
+/// axes that shard D. Cost: local only, one allocation. Errors: an index outside of D.
+template <Dim D, AnyTensor X, AnyTensor Ids>
+  requires detail::is_accepted<detail::pick_of<D, X, Ids>>
+auto pick(const X& x, const Ids& ids) {
+  using Result = typename detail::pick_of<D, X, Ids>::is;
+  detail::check_ids("pick", ids, x.template extent<D>());
+  detail::check_operands("pick", x, ids);
+  Result result(x.mesh(), ids.extents());
+  const Range owned = x.template range<D>();
+  auto* out = detail::written(result);
+  const auto* in = x.local().data();
+  for (const auto id : ids.local()) {
+    const std::size_t at = static_cast<std::size_t>(id) - owned.begin;
+    if (at < owned.size) *out = in[at];
+    in += owned.size;
+    ++out;
+  }
+  return result;
+}
+template <Dim D, AnyTensor X, AnyTensor Ids>
+  requires(!detail::is_accepted<detail::pick_of<D, X, Ids>>)
+auto pick(const X& x, const Ids& ids) -> detail::pick_of<D, X, Ids>;
+
+}  // namespace meshwise

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "meshwise/core/math.hpp"
+#include "meshwise/tensor/detail/lanes.hpp"
+#include "meshwise/tensor/detail/verdicts.hpp"
+#include "meshwise/tensor/detail/walk.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+/// The verdict on a soft-max over the last dim, which must be D and whole.
+template <class T, class D>
+consteval auto softmax_verdict() {
+  using L = typename T::layout;
+  if constexpr (!std::is_same_v<back<dims_of<typename T::dims>>, D>) {
+    return type<refused<because::dims_differ, try_<name_a_dim_of_this_tensor>, typename T::dims, Dims<D>>>{};
+  } else {
+    using verdict = map_of<T>;
+    return first_refusal<L, refuse_if<!is_accepted<verdict>, verdict>, whole_dim<D, L>>();
+  }
+}
+template <class T, class D>
+using softmax_of = typename decltype(softmax_verdict<bare<T>, D>())::is;
+
+/// Soft-max of the first `valid` of n numbers times a factor; the rest become 0. In place is fine.
+template <class E>
+void softmax_row(const E* in, E* out, std::size_t valid, std::size_t n, accumulate_t<E> factor) {
+  using A = accumulate_t<E>;
+  const A top = lane_max(valid, -std::numeric_limits<A>::infinity(),
+                         [&](std::size_t i) { return factor * static_cast<A>(in[i]); });
+  for (std::size_t i = 0; i < valid; ++i) out[i] = static_cast<E>(math::exp(factor * static_cast<A>(in[i]) - top));
+  const A sum = lane_sum<A>(valid, [&](std::size_t i) { return static_cast<A>(out[i]); });
+  const A scale = sum > A(0) ? A(1) / sum : A(0);
+  for (std::size_t i = 0; i < valid; ++i) out[i] = static_cast<E>(static_cast<A>(out[i]) * scale);
+  std::fill(out + valid, out + n, E(0));
+}
+
+template <class T, class Valid>
+auto softmax_rows(T&& x, double factor, const Valid& valid) {
+  using X = bare<T>;
+  using E = typename X::element;
+  const E* in = x.local().data();
+  const std::size_t n = x.ranges().back().size;
+  const std::size_t total = x.local().size();
+  auto result = result_like<typename X::layout>(std::forward<T>(x));
+  E* out = written(result);
+  for (std::size_t row = 0, at = 0; at < total; ++row, at += n) {
+    softmax_row(in + at, out + at, std::min(valid(row), n), n, static_cast<accumulate_t<E>>(factor));
+  }
+  return result;
+}
+
+}  // namespace detail
+
+/// exp(factor x) divided by its sum over D, which is the last dim and whole.
+///
+/// x: any layout that does not shard D and is no Partial. factor: multiplies x first. Cost: three passes over each row
+/// while it is in cache; an rvalue that shares its storage with nobody is written in place. Overflow cannot happen.
+/// Errors: refused for a sharded D or a Partial.
+template <Dim D, AnyTensor T>
+  requires detail::is_accepted<detail::softmax_of<T, D>>
+auto softmax(T&& x, double factor = 1.0) {
+  const std::size_t n = x.ranges().back().size;
+  return detail::softmax_rows(std::forward<T>(x), factor, [n](std::size_t) { return n; });
+}
+template <Dim D, AnyTensor T>
+  requires(!detail::is_accepted<detail::softmax_of<T, D>>)
+auto softmax(T&& x, double = 1.0) -> detail::softmax_of<T, D>;
+
+/// Soft-max over `key<D>` in which query position q sees the keys up to q only, by global positions.
+///
+/// x: attention scores with the dims D (queries, may be sharded) and, last and whole, key<D>. Cost and errors as
+/// softmax; masked probabilities are 0.
+template <Dim D, AnyTensor T>
+  requires detail::is_accepted<detail::softmax_of<T, key<D>>>
+auto causal_softmax(T&& x, double factor = 1.0) {
+  constexpr std::size_t d = detail::dim_index<D, detail::bare<T>>;
+  static_assert(d < detail::bare<T>::rank, "the scores need the dim of the queries");
+  const Range queries = x.template range<D>();
+  std::size_t after = 1;
+  for (std::size_t i = d + 1; i + 1 < detail::bare<T>::rank; ++i) after *= x.ranges()[i].size;
+  return detail::softmax_rows(std::forward<T>(x), factor, [queries, after](std::size_t row) {
+    return queries.begin + row / after % queries.size + 1;
+  });
+}
+template <Dim D, AnyTensor T>
+  requires(!detail::is_accepted<detail::softmax_of<T, key<D>>>)
+auto causal_softmax(T&& x, double = 1.0) -> detail::softmax_of<T, key<D>>;
+
+/// The gradient at x of what follows p = softmax<D>(x, factor): factor * p * (dp - sum over D of p dp).
+///
+/// dp, p: placed alike. Right for causal_softmax too, whose masked entries have p = 0. Cost: two passes over each row;
+/// a dp that is an rvalue and shares its storage with nobody is written in place. Errors: refused for a sharded D.
+template <Dim D, class E, class Ds, class L, class S>
+  requires detail::is_accepted<detail::softmax_of<Tensor<E, Ds, L, S>, D>>
+auto softmax_backward(Tensor<E, Ds, L, S> dp, const Tensor<E, Ds, L, S>& p, double factor = 1.0) {
+  using A = accumulate_t<E>;
+  detail::check_operands("softmax_backward", dp, p);
+  const std::size_t n = p.ranges().back().size;
+  const std::size_t total = p.local().size();
+  const E* grad = dp.local().data();
+  const E* prob = p.local().data();
+  auto result = detail::result_like<L>(std::move(dp));
+  E* out = detail::written(result);
+  for (std::size_t at = 0; at < total; at += n) {
+    const A dot = detail::lane_sum<A>(
+        n, [&](std::size_t i) { return static_cast<A>(grad[at + i]) * static_cast<A>(prob[at + i]); });
+    for (std::size_t i = 0; i < n; ++i) {
+      out[at + i] = static_cast<E>(static_cast<A>(factor) * static_cast<A>(prob[at + i]) *
+                                   (static_cast<A>(grad[at + i]) - dot));
+    }
+  }
+  return result;
+}
+template <Dim D, class E, class Ds, class L, class S>
+  requires(!detail::is_accepted<detail::softmax_of<Tensor<E, Ds, L, S>, D>>)
+auto softmax_backward(Tensor<E, Ds, L, S> dp, const Tensor<E, Ds, L, S>& p, double factor = 1.0)
+    -> detail::softmax_of<Tensor<E, Ds, L, S>, D>;
+
+}  // namespace meshwise

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "meshwise/core/element.hpp"
+#include "meshwise/core/memory.hpp"
+#include "meshwise/layout/layout.hpp"
+#include "meshwise/layout/split.hpp"
+#include "meshwise/mesh/mesh.hpp"
+
+namespace meshwise {
+
+/// Global extents of a tensor, in the order of its Dims.
+template <class D>
+using Extents = std::array<std::size_t, static_cast<std::size_t>(D::rank)>;
+
+namespace detail {
+
+/// Position and number of parts along the ordered product of axes that shard a dim.
+struct Part {
+  std::size_t index = 0;
+  std::size_t parts = 1;
+};
+
+template <class Grid, class... As>
+Part part_of(const Grid& mesh, list<As...>) {
+  Part part;
+  ((part.index = part.index * static_cast<std::size_t>(mesh.template size<As>()) +
+                 static_cast<std::size_t>(mesh.template coordinate<As>()),
+    part.parts *= static_cast<std::size_t>(mesh.template size<As>())),
+   ...);
+  return part;
+}
+
+/// The global indices of every dim that this rank holds.
+template <class L, class Grid, Dim... Ds>
+std::array<Range, sizeof...(Ds)> held(const Grid& mesh, const Extents<Dims<Ds...>>& extents, Dims<Ds...>) {
+  std::array<Range, sizeof...(Ds)> ranges{};
+  std::size_t i = 0;
+  [[maybe_unused]] const auto one = [&](Part part) {
+    ranges[i] = split(extents[i], part.parts, part.index);
+    ++i;
+  };
+  (one(part_of(mesh, shard_axes<L, Ds>{})), ...);
+  return ranges;
+}
+
+template <class D, class L>
+consteval auto foreign_dims() {
+  using dims = dims_of<D>;
+  return []<class... Ps>(list<Ps...>) {
+    return joined<decltype(without_known<dims>(sharded_dim<Ps>()))...>();
+  }(placements_of<L>{});
+}
+template <class Known, class... Ds>
+consteval auto without_known(list<Ds...>) {
+  return joined<std::conditional_t<contains<Ds, Known>, list<>, list<Ds>>...>();
+}
+
+/// What is wrong with dims and layout together: a refusal, or accepted.
+template <class D, class L>
+consteval auto tensor_verdict() {
+  if constexpr (!AnyLayout<L>) {
+    return type<L>{};
+  } else {
+    using twice = repeated<dims_of<D>>;
+    if constexpr (!std::is_void_v<twice>) {
+      return type<refused<because::dim_repeated<twice>, try_<rename_one_of_them_with_key>, D>>{};
+    } else {
+      using foreign = decltype(foreign_dims<D, L>());
+      if constexpr (foreign::size != 0) {
+        return type<refused<because::dim_not_in_the_tensor<front<foreign>>, try_<name_a_dim_of_this_tensor>, D, L>>{};
+      } else {
+        return type<accepted<D>>{};
+      }
+    }
+  }
+}
+
+template <class D, class L>
+inline constexpr bool tensor_is_valid = is_accepted<typename decltype(tensor_verdict<D, L>())::is>;
+
+struct uninitialised {};
+
+}  // namespace detail
+
+template <class E, class D, class L, class Space = Host>
+class Tensor;
+
+/// Dims and layout that contradict each other: no constructor, and an error that spells the reason.
+template <class E, class D, class L, class Space>
+  requires(!detail::tensor_is_valid<D, L>)
+class Tensor<E, D, L, Space> {
+ public:
+  template <class Refused = typename decltype(detail::tensor_verdict<D, L>())::is, class Grid>
+  Tensor(const Grid&, const Extents<D>&) = delete;
+};
+
+/// One rank's piece of a tensor whose type says how the pieces form the whole.
+///
+/// Element: what it holds. D: `Dims<...>`, outermost first. L: `Layout<...>`. The local piece is contiguous, row-major.
+/// A value: copies share storage until one of them is written (copy on write), so handing out a copy costs nothing and
+/// no write is ever seen through another tensor. Cost: construction allocates the local piece from the mesh's heap.
+/// Lifetime: not beyond its mesh. One thread uses it: its rank's.
+template <class Element, Dim... Ds, class L, class Space>
+  requires(detail::tensor_is_valid<Dims<Ds...>, L>)
+class Tensor<Element, Dims<Ds...>, L, Space> {
+ public:
+  using element = Element;
+  using dims = Dims<Ds...>;
+  using layout = L;
+  using space = Space;
+  using grid = detail::grid_of<L>;
+  static constexpr std::size_t rank = sizeof...(Ds);
+
+  /// A tensor of zeros. extents: global sizes in the order of the dims, any of them may be 0.
+  Tensor(const grid& mesh, const Extents<dims>& extents) : Tensor(mesh, extents, detail::uninitialised{}) {
+    if (size_ != 0) std::memset(static_cast<void*>(pointer()), 0, size_ * sizeof(Element));
+  }
+
+  Tensor(const grid& mesh, const Extents<dims>& extents, detail::uninitialised)
+      : Tensor(mesh, extents, Storage(), 0) {
+    storage_ = mesh_.template memory<Space>().allocate(size_ * sizeof(Element));
+  }
+
+  /// A tensor over existing storage, for the library's own views. offset: in elements.
+  Tensor(const grid& mesh, const Extents<dims>& extents, Storage storage, std::size_t offset)
+      : mesh_(mesh.borrowed()),
+        extents_(extents),
+        held_(detail::held<L>(mesh_, extents_, dims{})),
+        storage_(std::move(storage)),
+        offset_(offset) {
+    for (const Range& r : held_) size_ *= r.size;
+  }
+
+  Tensor(const Tensor&) = default;
+  Tensor& operator=(const Tensor&) = default;
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(Tensor&&) noexcept = default;
+
+  /// A layout is never changed silently: convert, and see what it costs.
+  template <class Other, class Needed = detail::needed_conversion<Other, L>>
+    requires(!std::is_same_v<Other, L>)
+  Tensor(const Tensor<Element, dims, Other, Space>&) = delete;
+
+  const grid& mesh() const { return mesh_; }
+  /// Global sizes.
+  const Extents<dims>& extents() const { return extents_; }
+  template <Dim D>
+  std::size_t extent() const {
+    return extents_[index<D>()];
+  }
+  /// The global indices of a dim that this rank holds.
+  template <Dim D>
+  Range range() const {
+    return held_[index<D>()];
+  }
+  const std::array<Range, rank>& ranges() const { return held_; }
+  /// Elements of the whole tensor.
+  std::size_t size() const {
+    std::size_t n = 1;
+    for (std::size_t e : extents_) n *= e;
+    return n;
+  }
+
+  /// This rank's piece.
+  std::span<const Element> local() const { return {pointer(), size_}; }
+  /// This rank's piece, to be written. Cost: a copy of it if the storage is shared with another tensor.
+  std::span<Element> mutable_local() {
+    detach();
+    return {pointer(), size_};
+  }
+  /// Whether no other tensor shares the storage.
+  bool unique() const { return storage_.unique(); }
+
+  /// The parts that the library's own views and conversions are made of.
+  const Storage& storage() const { return storage_; }
+  std::size_t offset() const { return offset_; }
+
+ private:
+  template <Dim D>
+  static consteval std::size_t index() {
+    static_assert(detail::contains<D, detail::list<Ds...>>, "the tensor does not have this dim");
+    return static_cast<std::size_t>(detail::index_of<D, detail::list<Ds...>>);
+  }
+  Element* pointer() const { return reinterpret_cast<Element*>(storage_.data()) + offset_; }
+  void detach() {
+    if (storage_.unique() || size_ == 0) return;
+    Storage own = mesh_.template memory<Space>().allocate(size_ * sizeof(Element));
+    std::memcpy(own.data(), pointer(), size_ * sizeof(Element));
+    storage_ = std::move(own);
+    offset_ = 0;
+  }
+
+  grid mesh_;
+  Extents<dims> extents_;
+  std::array<Range, rank> held_;
+  std::size_t size_ = 1;
+  Storage storage_;
+  std::size_t offset_ = 0;
+};
+
+}  // namespace meshwise

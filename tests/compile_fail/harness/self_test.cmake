@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+# The harness must accept the good case and give the right reason for rejecting each faulty one.
+cmake_minimum_required(VERSION 3.25)
+
+function(check name expected_result expected_text)
+  execute_process(
+    COMMAND ${CMAKE_COMMAND} -D "SOURCE=${CMAKE_CURRENT_LIST_DIR}/${name}.cpp" -D "FAMILY=${FAMILY}" -D "COMPILER=${COMPILER}"
+            -P "${CMAKE_CURRENT_LIST_DIR}/../check.cmake"
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  # Messages are wrapped; compare them on one line.
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(expected_result STREQUAL "passes" AND NOT result EQUAL 0)
+    message(SEND_ERROR "${name} should pass: ${output}")
+  elseif(expected_result STREQUAL "fails" AND result EQUAL 0)
+    message(SEND_ERROR "${name} should fail: ${output}")
+  elseif(NOT output MATCHES "${expected_text}")
+    message(SEND_ERROR "${name} should say \"${expected_text}\": ${output}")
+  endif()
+endfunction()
+
+check(good passes "first error: .*refused<")
+check(mistake_compiles fails "the mistake compiles")
+check(wrong_text fails "the first error does not match")
+check(error_in_header fails "the first error stands elsewhere")
+check(twin_broken fails "the twin does not compile")
+check(no_expectation fails "no expectation")

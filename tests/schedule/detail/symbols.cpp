@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/schedule/detail/symbols.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+#include "../all_shapes.hpp"
+
+using namespace meshwise;
+using detail::Memory;
+using detail::Places;
+using detail::Symbols;
+
+TEST_CASE("places are numbered densely, and shared exactly where memory is") {
+  for (int p = 1; p <= 5; ++p) {
+    for (const Shape& shape : test::all_shapes(p)) {
+      CAPTURE(test::describe(shape));
+      std::vector<int> scratch(static_cast<std::size_t>(p), 0);
+      for (int r = 0; r < p; ++r) scratch[static_cast<std::size_t>(r)] = r % 3;
+      const Places places(shape, scratch);
+      std::vector<Piece> pieces;
+      for (int r = 0; r < p; ++r) {
+        for (int s = 0; s < input_slots(shape, r); ++s) pieces.push_back(Piece{r, Buffer::input, s, 1});
+        for (int s = 0; s < output_slots(shape, r); ++s) pieces.push_back(Piece{r, Buffer::output, s, 1});
+        for (int s = 0; s < r % 3; ++s) pieces.push_back(Piece{r, Buffer::scratch, s, 1});
+        CHECK(!places.contains(Piece{r, Buffer::scratch, r % 3, 1}));
+        CHECK(!places.contains(Piece{r, Buffer::output, 0, output_slots(shape, r) + 1}));
+        CHECK(!places.contains(Piece{r, Buffer::output, 0, 0}));
+        CHECK(!places.contains(Piece{r, Buffer::output, -1, 1}));
+      }
+      CHECK(pieces.size() == places.size());
+      CHECK(!places.contains(Piece{p, Buffer::output, 0, 1}));
+      CHECK(!places.contains(Piece{-1, Buffer::output, 0, 1}));
+      for (const Piece& a : pieces) {
+        CHECK(places.contains(a));
+        CHECK(places.number(a, 0) < places.size());
+        for (const Piece& b : pieces) {
+          CHECK((places.number(a, 0) == places.number(b, 0)) == (place(shape, a) == place(shape, b)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("combinations keep order, multiplicity and the shape of the fold") {
+  Symbols symbols;
+  const int a = symbols.contribution(7, 0);
+  const int b = symbols.contribution(7, 1);
+  const int c = symbols.contribution(7, 2);
+  const int d = symbols.contribution(7, 3);
+  CHECK(symbols.combination({a}) == a);
+  const int left = symbols.combination({symbols.combination({a, b}), c, d});
+  CHECK(symbols.block(left) == 7);
+  CHECK(symbols.leaves(left) == 4);
+  CHECK(symbols.left_fold(left));
+  CHECK(symbols.contributors(left) == std::vector<int>{0, 1, 2, 3});
+  const int tree = symbols.combination({symbols.combination({a, b}), symbols.combination({c, d})});
+  CHECK(symbols.contributors(tree) == std::vector<int>{0, 1, 2, 3});
+  CHECK(!symbols.left_fold(tree));
+  const int right = symbols.combination({a, symbols.combination({b, c})});
+  CHECK(!symbols.left_fold(right));
+  const int rotated = symbols.combination({c, d, a});
+  CHECK(symbols.left_fold(rotated));
+  CHECK(symbols.contributors(rotated) == std::vector<int>{2, 3, 0});
+  const int twice = symbols.combination({left, left});
+  CHECK(symbols.leaves(twice) == 8);
+}
+
+TEST_CASE("the number of leaves saturates instead of overflowing") {
+  Symbols symbols;
+  int value = symbols.contribution(0, 0);
+  for (int i = 0; i < 100; ++i) value = symbols.combination({value, value});
+  CHECK(symbols.leaves(value) == std::int64_t{1} << 40);
+}
+
+TEST_CASE("memory begins with the inputs and performs moves element by element") {
+  const Shape shape{Operation::all_reduce, 3, 0, false};
+  Memory memory(shape, {1, 1, 1});
+  CHECK(memory.value(Piece{1, Buffer::output, 0, 1}, 0) == Symbols::undefined);
+  CHECK(memory.symbols.block(memory.value(Piece{1, Buffer::input, 2, 1}, 0)) == 2);
+  memory.perform(Move{0,
+                      0,
+                      {Piece{2, Buffer::input, 0, 3}, Piece{1, Buffer::input, 0, 3}},
+                      {Piece{0, Buffer::output, 0, 3}, Piece{2, Buffer::output, 0, 3}}});
+  for (int i = 0; i < 3; ++i) {
+    const int value = memory.value(Piece{0, Buffer::output, 0, 3}, i);
+    CHECK(value == memory.value(Piece{2, Buffer::output, i, 1}, 0));
+    CHECK(memory.symbols.block(value) == i);
+    CHECK(memory.symbols.contributors(value) == std::vector<int>{2, 1});
+  }
+}

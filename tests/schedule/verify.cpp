@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/schedule/verify.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "all_shapes.hpp"
+#include "dice.hpp"
+#include "meshwise/schedule/direct.hpp"
+#include "meshwise/schedule/ring.hpp"
+#include "proxy.hpp"
+
+using namespace meshwise;
+
+namespace {
+
+constexpr Piece in(int rank, int slot, int count = 1) { return Piece{rank, Buffer::input, slot, count}; }
+constexpr Piece out(int rank, int slot, int count = 1) { return Piece{rank, Buffer::output, slot, count}; }
+constexpr Piece tmp(int rank, int slot, int count = 1) { return Piece{rank, Buffer::scratch, slot, count}; }
+
+Move& move_of(Schedule& schedule, int round, int move) {
+  return schedule.rounds.at(static_cast<std::size_t>(round)).at(static_cast<std::size_t>(move));
+}
+
+/// Executes a schedule on lists of contributors, the moves of each round in random order, and says whether every
+/// output ends right and every input that no output shares ends as it began. An oracle with nothing in common with
+/// the symbols of verify.
+bool works(const Schedule& schedule, test::Dice& dice) {
+  using Value = std::pair<int, std::vector<int>>;  // block, contributors
+  using Key = std::tuple<int, int, int>;
+  const Shape& shape = schedule.shape;
+  const auto key = [&](Piece piece, int i) {
+    piece = place(shape, piece);
+    return Key{piece.rank, static_cast<int>(piece.buffer), piece.slot + i};
+  };
+  std::map<Key, Value> slots;
+  for (int r = 0; r < shape.ranks; ++r) {
+    for (int s = 0; s < input_slots(shape, r); ++s) slots[key(in(r, s), 0)] = {input_block(shape, r, s), {r}};
+  }
+  for (Round round : schedule.rounds) {
+    for (std::size_t m = round.size(); m > 1; --m) {
+      std::swap(round[m - 1], round[static_cast<std::size_t>(dice.roll(static_cast<int>(m)))]);
+    }
+    for (const Move& move : round) {
+      for (int i = 0; i < move.from[0].count; ++i) {
+        Value result{move.block + i, {}};
+        for (const Piece& piece : move.from) {
+          const auto found = slots.find(key(piece, i));
+          if (found == slots.end() || found->second.first != move.block + i) return false;
+          result.second.insert(result.second.end(), found->second.second.begin(), found->second.second.end());
+        }
+        for (const Piece& piece : move.to) slots[key(piece, i)] = result;
+      }
+    }
+  }
+  std::vector<int> all;
+  for (int r = 0; r < shape.ranks; ++r) all.push_back(r);
+  for (int r = 0; r < shape.ranks; ++r) {
+    for (int s = 0; s < output_slots(shape, r); ++s) {
+      Value value = slots[key(out(r, s), 0)];
+      std::sort(value.second.begin(), value.second.end());
+      const int block = output_block(shape, r, s);
+      if (value.first != block) return false;
+      if (value.second != (combines(shape.operation) ? all : std::vector<int>{origin(shape, block)})) return false;
+    }
+    for (int s = 0; s < input_slots(shape, r); ++s) {
+      if (writable_input(shape, r, s)) continue;
+      if (slots[key(in(r, s), 0)] != Value{input_block(shape, r, s), {r}}) return false;
+    }
+  }
+  return true;
+}
+
+template <class G>
+std::vector<Schedule> schedules(int most_ranks) {
+  std::vector<Schedule> result;
+  for (int p = 1; p <= most_ranks; ++p) {
+    for (const Shape& shape : test::all_shapes(p)) {
+      if (G::supports(shape)) result.push_back(materialise<G>(shape));
+    }
+  }
+  return result;
+}
+
+static_assert(verify(materialise<test::Proxy>(Shape{Operation::all_reduce, 5, 0, true})).ok());
+static_assert(verify(materialise<test::Proxy>(Shape{Operation::all_gather, 5, 0, true})).ok());
+static_assert(verify(Schedule{}).fault == Fault::output_undefined);
+static_assert(verify(Schedule{Shape{Operation::all_reduce, 0, 0, false}, 0, {}}).fault == Fault::bad_shape);
+static_assert(verify(Schedule{Shape{Operation::all_reduce, 1, 0, true}, -1, {}}).fault == Fault::bad_shape);
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("a schedule lacks nothing, has nothing too much, and is what the oracle says", G, Direct, Ring,
+                   test::Proxy) {
+  test::Dice dice{1};
+  for (const Schedule& schedule : schedules<G>(9)) {
+    CAPTURE(test::describe(schedule.shape));
+    CHECK(verify(schedule).ok());
+    CHECK(works(schedule, dice));
+  }
+}
+
+TEST_CASE_TEMPLATE("every move, source and destination is needed", G, Direct, Ring) {
+  for (const Schedule& schedule : schedules<G>(5)) {
+    CAPTURE(test::describe(schedule.shape));
+    for (std::size_t k = 0; k < schedule.rounds.size(); ++k) {
+      for (std::size_t m = 0; m < schedule.rounds[k].size(); ++m) {
+        Schedule broken = schedule;
+        broken.rounds[k].erase(broken.rounds[k].begin() + static_cast<std::ptrdiff_t>(m));
+        CHECK(!verify(broken).ok());
+        const Move& move = schedule.rounds[k][m];
+        for (std::size_t i = 0; move.from.size() > 1 && i < move.from.size(); ++i) {
+          broken = schedule;
+          auto& from = broken.rounds[k][m].from;
+          from.erase(from.begin() + static_cast<std::ptrdiff_t>(i));
+          CHECK(verify(broken).fault == Fault::contribution_missing);
+          broken = schedule;
+          broken.rounds[k][m].from.push_back(move.from[i]);
+          CHECK(verify(broken).fault == Fault::contribution_repeated);
+        }
+        for (std::size_t i = 0; move.to.size() > 1 && i < move.to.size(); ++i) {
+          broken = schedule;
+          auto& to = broken.rounds[k][m].to;
+          to.erase(to.begin() + static_cast<std::ptrdiff_t>(i));
+          CHECK(!verify(broken).ok());
+        }
+        broken = schedule;
+        broken.rounds[k][m].block += 1;
+        CHECK(verify(broken).fault == Fault::wrong_block);
+      }
+    }
+  }
+}
+
+TEST_CASE("pieces must lie in their buffers, and moves must be whole") {
+  const Schedule good = materialise<Ring>(Shape{Operation::all_reduce, 4, 0, false});
+  for (const Piece& piece : {in(4, 0), in(-1, 0), in(0, 4), in(0, -1), in(0, 3, 2), in(0, 0, 0), in(0, 0, -1),
+                             in(0, 0, 2147483647), tmp(0, 0)}) {
+    Schedule broken = good;
+    move_of(broken, 1, 2).from[1] = piece;
+    const Verdict verdict = verify(broken);
+    CHECK(verdict.fault == Fault::out_of_range);
+    CHECK(verdict.round == 1);
+    CHECK(verdict.move == 2);
+    CHECK(verdict.rank == piece.rank);
+    CHECK(verdict.slot == piece.slot);
+  }
+  Schedule broken = good;
+  move_of(broken, 2, 1).from.clear();
+  CHECK(verify(broken).fault == Fault::bad_move);
+  broken = good;
+  move_of(broken, 2, 1).to.clear();
+  CHECK(verify(broken).fault == Fault::bad_move);
+  broken = good;
+  move_of(broken, 2, 1).by = 4;
+  CHECK(verify(broken).fault == Fault::bad_move);
+  broken = good;
+  move_of(broken, 0, 1).to = {out(1, 0, 2)};
+  CHECK(verify(broken).fault == Fault::bad_move);
+}
+
+TEST_CASE("sources must be defined and hold the block of the move") {
+  Schedule broken = materialise<Ring>(Shape{Operation::all_gather, 4, 0, false});
+  move_of(broken, 0, 0).from = {out(3, 1)};
+  CHECK(verify(broken).fault == Fault::undefined_source);
+  broken = materialise<Ring>(Shape{Operation::reduce_scatter, 4, 0, false});
+  std::swap(broken.rounds[0], broken.rounds[1]);
+  CHECK(verify(broken).fault == Fault::undefined_source);
+  broken = materialise<Direct>(Shape{Operation::all_to_all, 3, 0, false});
+  move_of(broken, 0, 1).from[0].slot = 2;
+  CHECK(verify(broken).fault == Fault::wrong_block);
+}
+
+TEST_CASE("inputs stay as they were, except where an output shares them") {
+  Schedule broken = materialise<Direct>(Shape{Operation::all_reduce, 3, 0, false});
+  broken.rounds.push_back({Move{0, 1, {out(0, 1)}, {in(0, 1)}}});
+  Verdict verdict = verify(broken);
+  CHECK(verdict.fault == Fault::input_written);
+  CHECK(verdict.round == 1);
+  CHECK(verdict.slot == 1);
+  broken.shape.in_place = true;
+  broken.rounds = materialise<Direct>(broken.shape).rounds;
+  for (Move& move : broken.rounds[0]) {
+    for (Piece& piece : move.to) piece.buffer = Buffer::input;
+  }
+  CHECK_MESSAGE(verify(broken).ok(), "in place, input and output are two names of one memory");
+  broken = materialise<Ring>(Shape{Operation::reduce_scatter, 3, 0, true});
+  move_of(broken, 0, 0).to[0] = in(0, 1);
+  CHECK(verify(broken).fault == Fault::input_written);
+}
+
+TEST_CASE("no move writes what another one of its round touches") {
+  const Shape shape{Operation::all_reduce, 2, 0, false};
+  const Move sum0{0, 0, {in(0, 0), in(1, 0)}, {out(0, 0), out(1, 0)}};
+  const Move sum1{1, 1, {in(0, 1), in(1, 1)}, {out(0, 1), out(1, 1)}};
+  CHECK(verify(Schedule{shape, 0, {{sum0, sum1}}}).ok());
+  // Written twice, by two moves and by one.
+  CHECK(verify(Schedule{shape, 0, {{sum0, sum1, sum0}}}).fault == Fault::conflict);
+  Move twice = sum0;
+  twice.to.push_back(out(0, 0));
+  CHECK(verify(Schedule{shape, 0, {{twice, sum1}}}).fault == Fault::conflict);
+  // Read by another move, before and after the writing one in the list.
+  const Move first{0, 0, {in(0, 0), in(1, 0)}, {out(0, 0)}};
+  const Move then{1, 0, {out(0, 0)}, {out(1, 0)}};
+  CHECK(verify(Schedule{shape, 0, {{first, sum1}, {then}}}).ok());
+  CHECK(verify(Schedule{shape, 0, {{first, then, sum1}}}).fault == Fault::conflict);
+  CHECK(verify(Schedule{shape, 0, {{then, first, sum1}}}).fault == Fault::conflict);
+  // Only in place: the write of one rank's output hits another move's source.
+  const Shape in_place{Operation::all_gather, 2, 0, true};
+  const Move give{0, 0, {in(0, 0)}, {out(1, 0)}};
+  const Move take{0, 1, {in(1, 0)}, {out(0, 1)}};
+  CHECK(verify(Schedule{in_place, 0, {{give, take}}}).ok());
+  const Move back{1, 0, {out(1, 0)}, {out(0, 0)}};
+  CHECK(verify(Schedule{in_place, 0, {{give, take}, {back}}}).ok());
+  CHECK(verify(Schedule{in_place, 0, {{give, take}, {back, give}}}).fault == Fault::conflict);
+}
+
+TEST_CASE("a move may overlap itself in step, but not shifted") {
+  const Shape shape{Operation::all_reduce, 2, 0, true};
+  CHECK(verify(Schedule{shape, 0, {{Move{0, 0, {in(0, 0, 2), in(1, 0, 2)}, {out(0, 0, 2), out(1, 0, 2)}}}}}).ok());
+  const Schedule shifted{
+      shape, 3, {{Move{0, 0, {in(0, 0, 2)}, {tmp(0, 0, 2)}}}, {Move{0, 0, {tmp(0, 0, 2)}, {tmp(0, 1, 2)}}}}};
+  CHECK(verify(shifted).fault == Fault::conflict);
+}
+
+TEST_CASE("outputs must be there and hold their block") {
+  const Shape shape{Operation::all_gather, 2, 0, false};
+  const Move own{0, 0, {in(0, 0)}, {out(0, 0), out(1, 0)}};
+  const Verdict missing = verify(Schedule{shape, 0, {{own}}});
+  CHECK(missing.fault == Fault::output_undefined);
+  CHECK(missing.round == -1);
+  CHECK(missing.rank == 0);
+  CHECK(missing.slot == 1);
+  const Move wrong{0, 0, {in(0, 0)}, {out(0, 0), out(1, 0), out(0, 1), out(1, 1)}};
+  CHECK(verify(Schedule{shape, 0, {{wrong}}}).fault == Fault::output_wrong_block);
+}
+
+TEST_CASE("the order of combination decides whether a result is reproducible") {
+  const Shape shape{Operation::reduce_scatter, 4, 0, false};
+  const auto schedule = [&](bool tree, bool swapped) {
+    Schedule result{shape, 2, {{}, {}}};
+    for (int r = 0; r < 4; ++r) {
+      result.rounds[0].push_back(Move{r, r, {in(swapped ? 1 : 0, r), in(swapped ? 0 : 1, r)}, {tmp(r, 0)}});
+      if (tree) {
+        result.rounds[0].push_back(Move{r, r, {in(2, r), in(3, r)}, {tmp(r, 1)}});
+        result.rounds[1].push_back(Move{r, r, {tmp(r, 0), tmp(r, 1)}, {out(r, 0)}});
+      } else {
+        result.rounds[1].push_back(Move{r, r, {tmp(r, 0), in(2, r), in(3, r)}, {out(r, 0)}});
+      }
+    }
+    return result;
+  };
+  CHECK(verify(schedule(false, false)).left_fold_in_rank_order);
+  for (const bool swapped : {false, true}) {
+    CHECK(verify(schedule(true, swapped)).ok());
+    CHECK(!verify(schedule(true, swapped)).left_fold_in_rank_order);
+  }
+  CHECK(verify(schedule(false, true)).ok());
+  CHECK(!verify(schedule(false, true)).left_fold_in_rank_order);
+}
+
+TEST_CASE("a repetition hidden behind the right number of contributions is found") {
+  const Shape shape{Operation::all_reduce, 2, 0, false};
+  Schedule broken{shape, 0, {{Move{0, 0, {in(0, 0), in(0, 0)}, {out(0, 0), out(1, 0)}}}}};
+  CHECK(verify(broken).fault == Fault::contribution_repeated);
+}
+
+TEST_CASE("counts tell reads from writes and group messages by pair and round") {
+  // Rank 1 pulls two slots from rank 0 in two moves, then pushes one of its own.
+  const Shape shape{Operation::all_to_all, 2, 0, false};
+  const Schedule schedule{shape,
+                          0,
+                          {{Move{1, 1, {in(0, 1)}, {out(1, 0)}}, Move{0, 0, {in(0, 0)}, {out(0, 0)}},
+                            Move{1, 2, {in(1, 0)}, {out(0, 1)}}, Move{1, 3, {in(1, 1)}, {out(1, 1)}}}}};
+  const Verdict verdict = verify(schedule);
+  REQUIRE(verdict.ok());
+  CHECK(verdict.moves == 4);
+  CHECK(verdict.read == Count{1, 1});
+  CHECK(verdict.written == Count{1, 1});
+  CHECK(verdict.messages == 2);
+  const Verdict proxy = verify(materialise<test::Proxy>(Shape{Operation::all_gather, 4, 0, true}));
+  CHECK(proxy.read == Count{3 + 3 * 4, 4});
+  CHECK(proxy.messages == 6);
+}
+
+TEST_CASE_TEMPLATE("what passes after random damage still works", G, Direct, Ring, test::Proxy) {
+  test::Dice dice{20240229};
+  int passed = 0;
+  int failed = 0;
+  const std::vector<Schedule> all = schedules<G>(4);
+  for (int trial = 0; trial < 6000; ++trial) {
+    Schedule schedule = all[static_cast<std::size_t>(dice.roll(static_cast<int>(all.size())))];
+    const int damage = 1 + dice.roll(2);
+    for (int d = 0; d < damage && !schedule.rounds.empty(); ++d) {
+      auto& round = schedule.rounds[static_cast<std::size_t>(dice.roll(static_cast<int>(schedule.rounds.size())))];
+      if (round.empty()) continue;
+      Move& move = round[static_cast<std::size_t>(dice.roll(static_cast<int>(round.size())))];
+      std::vector<Piece>& pieces = dice.roll(2) == 0 ? move.from : move.to;
+      Piece& piece = pieces[static_cast<std::size_t>(dice.roll(static_cast<int>(pieces.size())))];
+      switch (dice.roll(8)) {
+        case 0: piece.rank = dice.roll(schedule.shape.ranks); break;
+        case 1: piece.slot = dice.roll(schedule.shape.ranks); break;
+        case 2: piece.buffer = static_cast<Buffer>(dice.roll(3)); break;
+        case 3: std::swap(pieces.front(), piece); break;
+        case 4: pieces.push_back(piece); break;
+        case 5: round.push_back(Move(move)); break;
+        case 6: std::swap(schedule.rounds.front(), round); break;
+        case 7: move.by = dice.roll(schedule.shape.ranks); break;
+      }
+    }
+    if (verify(schedule).ok()) {
+      ++passed;
+      for (int order = 0; order < 3; ++order) CHECK(works(schedule, dice));
+    } else {
+      ++failed;
+    }
+  }
+  CHECK(passed > 100);
+  CHECK(failed > 100);
+}
