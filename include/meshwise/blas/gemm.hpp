@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 #include <string>
+#include <string_view>
 
 #include "meshwise/core/error.hpp"
 #include "meshwise/tensor/gemm.hpp"
@@ -81,6 +82,26 @@ inline bool one_thread_per_rank() {
 /// than plain_gemm(): choose the back end by this, or set OPENBLAS_CORETYPE before the program starts.
 inline const char* kernel_name() {
   return detail::openblas_get_corename == nullptr ? "" : detail::openblas_get_corename();
+}
+
+/// Whether the library's kernels are of this processor's time: false when OpenBLAS fell back to kernels without AVX2 on
+/// a processor that has it. Libraries that do not tell are trusted.
+inline bool fits_this_processor() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) {
+    for (const char* old : {"Generic", "Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Sandybridge", "Atom",
+                            "Barcelona", "Bobcat", "Bulldozer", "Piledriver", "Opteron_SSE3"}) {
+      if (std::string_view(kernel_name()) == old) return false;
+    }
+  }
+#endif
+  return true;
+}
+
+/// blas_gemm() with one thread per rank, or plain_gemm() where the library does not know this processor.
+inline const Gemm& best_gemm() {
+  one_thread_per_rank();
+  return fits_this_processor() ? blas_gemm() : plain_gemm();
 }
 
 }  // namespace blas

@@ -76,7 +76,11 @@ class ThreadEndpoint final : public ThreadMember {
         if (backoff.pause()) inspect(from, changed);
       }
     }
-    if (envelope->bytes != bytes) refuse(*envelope, from, bytes);
+    Entry entry;
+    const bool other = waiting_.collective && disagrees(from, entry);
+    if (other || envelope->bytes != bytes) {
+      refuse(*envelope, other ? difference(from, entry) : wrong_size(from, bytes, envelope->bytes));
+    }
     if (bytes > 0) std::memcpy(data, envelope->data, bytes);
     envelope->state.store(Envelope::State::done, std::memory_order_release);
   }
@@ -183,18 +187,17 @@ class ThreadEndpoint final : public ThreadMember {
     if (group_->poison().set()) leave();
   }
 
-  /// Ends the group because a message does not have the size that its receiver wants.
-  [[noreturn]] void refuse(Envelope& envelope, int from, std::size_t bytes) {
+  Report wrong_size(int from, std::size_t wanted, std::size_t sent) const {
     Report problem = report(Code::mismatch, from);
-    Entry entry;
-    if (waiting_.collective && group_->slot(from).read(sequence_, entry) && !entry.agrees(own_)) {
-      problem = difference(from, entry);
-    } else {
-      problem.expected = std::to_string(bytes) + " bytes from rank " + std::to_string(from) + " (receive on rank " +
-                         std::to_string(rank()) + ")";
-      problem.found = std::to_string(envelope.bytes) + " bytes (send on rank " + std::to_string(from) + ")";
-      problem.remedy = "send and receive the same number of elements of the same type, or use different tags";
-    }
+    problem.expected = std::to_string(wanted) + " bytes from rank " + std::to_string(from) + " (receive on rank " +
+                       std::to_string(rank()) + ")";
+    problem.found = std::to_string(sent) + " bytes (send on rank " + std::to_string(from) + ")";
+    problem.remedy = "send and receive the same number of elements of the same type, or use different tags";
+    return problem;
+  }
+
+  /// Ends the group because of a message that is not the awaited one.
+  [[noreturn]] void refuse(Envelope& envelope, const Report& problem) {
     group_->poison().put(problem);
     envelope.state.store(Envelope::State::refused, std::memory_order_release);
     leave();

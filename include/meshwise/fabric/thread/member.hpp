@@ -155,7 +155,12 @@ class ThreadMember : public Endpoint {
 
   void compare(int peer) {
     Entry entry;
-    if (group_->slot(peer).read(sequence_, entry) && !entry.agrees(own_)) differ(peer, entry);
+    if (disagrees(peer, entry)) differ(peer, entry);
+  }
+
+  /// Whether a rank is known to have entered this operation with another call, which is then in `entry`.
+  bool disagrees(int peer, Entry& entry) const {
+    return group_->slot(peer).read(sequence_, entry) && !entry.agrees(own_);
   }
 
   Report report(Code code, int peer) const {

@@ -17,15 +17,20 @@ struct GemmView {
   GemmView transposed() const { return {data, column, row}; }
 };
 
-/// What a register tile works on: c = or += a * b over k steps. `a` is packed, step s of b is at b + s * b_step.
+/// What a register tile reads: k steps of packed A, and of B, whose step s is at b + s * b_step.
 template <class T>
 struct GemmPanels {
   std::ptrdiff_t k = 0;
   const T* a = nullptr;
   const T* b = nullptr;
   std::ptrdiff_t b_step = 0;
+};
+
+/// Where a register tile stores or adds its sums.
+template <class T>
+struct GemmSums {
   T* c = nullptr;
-  std::ptrdiff_t c_row = 0;
+  std::ptrdiff_t row = 0;
   bool add = false;
 };
 
@@ -39,7 +44,7 @@ struct GemmTile {
 
   // Both are inlined into a function per instruction set: helpers do not take over the caller's otherwise.
   template <std::size_t Height, std::size_t Width>
-  [[gnu::always_inline]] static inline void multiply(const GemmPanels<T>& p) {
+  [[gnu::always_inline]] static inline void multiply(const GemmPanels<T>& p, const GemmSums<T>& to) {
     Vector sum[Height][Width] = {};
     const T* a = p.a;
     const T* b = p.b;
@@ -56,9 +61,9 @@ struct GemmTile {
       a += Rows;
       b += b_step;
     }
-    T* c = p.c;
-    const std::ptrdiff_t c_row = p.c_row;
-    if (p.add) {
+    T* c = to.c;
+    const std::ptrdiff_t c_row = to.row;
+    if (to.add) {
 #pragma GCC unroll 16
       for (std::size_t r = 0; r < Height; ++r, c += c_row) {
 #pragma GCC unroll 4
@@ -73,9 +78,10 @@ struct GemmTile {
     }
   }
 
-  [[gnu::always_inline]] static inline void choose(const GemmPanels<T>& p, bool all_rows, bool all_columns) {
-    if (all_rows) return all_columns ? multiply<Rows, Vectors>(p) : multiply<Rows, 1>(p);
-    return all_columns ? multiply<Rows / 4, Vectors>(p) : multiply<Rows / 4, 1>(p);
+  [[gnu::always_inline]] static inline void choose(const GemmPanels<T>& p, const GemmSums<T>& to, bool all_rows,
+                                                   bool all_columns) {
+    if (all_rows) return all_columns ? multiply<Rows, Vectors>(p, to) : multiply<Rows, 1>(p, to);
+    return all_columns ? multiply<Rows / 4, Vectors>(p, to) : multiply<Rows / 4, 1>(p, to);
   }
 };
 
@@ -86,25 +92,27 @@ struct GemmKernel {
   std::ptrdiff_t columns;
   std::ptrdiff_t few_rows;
   std::ptrdiff_t few_columns;
-  void (*run)(const GemmPanels<T>&, bool all_rows, bool all_columns);
+  void (*run)(const GemmPanels<T>&, const GemmSums<T>&, bool all_rows, bool all_columns);
 };
 
 template <class T>
-[[gnu::visibility("hidden")]] void gemm_baseline(const GemmPanels<T>& p, bool all_rows, bool all_columns) {
-  GemmTile<T, 16, 4, 2>::choose(p, all_rows, all_columns);
+[[gnu::visibility("hidden")]] void gemm_baseline(const GemmPanels<T>& p, const GemmSums<T>& to, bool all_rows,
+                                                 bool all_columns) {
+  GemmTile<T, 16, 4, 2>::choose(p, to, all_rows, all_columns);
 }
 
 #if defined(__x86_64__)
 template <class T>
-[[gnu::visibility("hidden"), gnu::target("avx2,fma")]] void gemm_avx2(const GemmPanels<T>& p, bool all_rows,
-                                                                      bool all_columns) {
-  GemmTile<T, 32, 4, 2>::choose(p, all_rows, all_columns);
+[[gnu::visibility("hidden"), gnu::target("avx2,fma")]] void gemm_avx2(const GemmPanels<T>& p, const GemmSums<T>& to,
+                                                                      bool all_rows, bool all_columns) {
+  GemmTile<T, 32, 4, 2>::choose(p, to, all_rows, all_columns);
 }
 
 template <class T>
-[[gnu::visibility("hidden"), gnu::target("avx512f,fma")]] void gemm_avx512(const GemmPanels<T>& p, bool all_rows,
+[[gnu::visibility("hidden"), gnu::target("avx512f,fma")]] void gemm_avx512(const GemmPanels<T>& p,
+                                                                           const GemmSums<T>& to, bool all_rows,
                                                                            bool all_columns) {
-  GemmTile<T, 64, 8, 2>::choose(p, all_rows, all_columns);
+  GemmTile<T, 64, 8, 2>::choose(p, to, all_rows, all_columns);
 }
 #endif
 
@@ -210,26 +218,20 @@ template <class T>
 
 /// One tile of C, through a buffer where C's edge or its strides do not allow to store whole vectors.
 template <class T>
-[[gnu::visibility("hidden")]] void gemm_tile(const GemmKernel<T>& kernel, GemmPanels<T>& panels, std::ptrdiff_t height,
-                                             std::ptrdiff_t width, const GemmView<T>& c) {
+[[gnu::visibility("hidden")]] void gemm_tile(const GemmKernel<T>& kernel, const GemmPanels<T>& panels,
+                                             std::ptrdiff_t height, std::ptrdiff_t width, bool add,
+                                             const GemmView<T>& c) {
   const bool all_rows = height > kernel.few_rows;
   const bool all_columns = width > kernel.few_columns;
   const std::ptrdiff_t covered_rows = all_rows ? kernel.rows : kernel.few_rows;
   const std::ptrdiff_t covered_columns = all_columns ? kernel.columns : kernel.few_columns;
   if (height >= covered_rows && width >= covered_columns && c.column == 1) {
-    panels.c = c.data;
-    panels.c_row = c.row;
-    return kernel.run(panels, all_rows, all_columns);
+    return kernel.run(panels, {c.data, c.row, add}, all_rows, all_columns);
   }
   height = height < covered_rows ? height : covered_rows;
   width = width < covered_columns ? width : covered_columns;
   alignas(64) T edge[1024 / sizeof(T)];
-  const bool add = panels.add;
-  panels.c = edge;
-  panels.c_row = covered_columns;
-  panels.add = false;
-  kernel.run(panels, all_rows, all_columns);
-  panels.add = add;
+  kernel.run(panels, {edge, covered_columns, false}, all_rows, all_columns);
   for (std::ptrdiff_t i = 0; i < height; ++i) {
     const T* const from = edge + i * covered_columns;
     T* const to = c.data + i * c.row;
@@ -285,14 +287,13 @@ template <class T>
         gemm_pack<T>(a.at(ic, pc), mc, kc, rows, scale_a, packed_a);
         GemmPanels<T> panels;
         panels.k = kc;
-        panels.add = add || pc > 0;
         for (Index jr = 0; jr < nc; jr += columns) {
           const bool lies = jr < unpacked;
           panels.b = lies ? b.at(pc, jc + jr).data : packed_b + (jr - unpacked) * kc;
           panels.b_step = lies ? b.row : columns;
           for (Index ir = 0; ir < mc; ir += rows) {
             panels.a = packed_a + ir * kc;
-            gemm_tile<T>(kernel, panels, mc - ir, nc - jr, c.at(ic + ir, jc + jr));
+            gemm_tile<T>(kernel, panels, mc - ir, nc - jr, add || pc > 0, c.at(ic + ir, jc + jr));
           }
         }
       }

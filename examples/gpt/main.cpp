@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPT that learns real text on several ranks: data, tensor and sequence parallelism as layout types.
+#include <cinttypes>
+#include <cstdio>
+#include <string>
+
+#include "check.hpp"
+#include "meshwise/fabric/thread/launch.hpp"
+#include "meshwise/trace/ledger.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "sample.hpp"
+#include "text.hpp"
+#include "volumes.hpp"
+
+#if defined(MESHWISE_EXAMPLE_BLAS)
+#include "meshwise/blas/gemm.hpp"
+#endif
+
+namespace gpt {
+
+/// The matrix products of this build: CBLAS with one thread per rank if it was found and knows this processor, else the
+/// library's own.
+inline const Gemm* matrix_products() {
+#if defined(MESHWISE_EXAMPLE_BLAS)
+  return &blas::best_gemm();
+#else
+  return &plain_gemm();
+#endif
+}
+
+/// Everything that all ranks of a run share; read-only.
+struct Job {
+  Options options;
+  Text text;
+  Windows windows;
+  Sizes sizes;
+  Training training;
+};
+
+inline std::size_t to_size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+inline Job make_job(Options options) {
+  if (options.text.empty()) options.text = default_files();
+  Text text = Text::load(options.text);
+  text.require_vocabulary(options.vocab);
+  const Sizes sizes{to_size(options.vocab), to_size(options.sequence), to_size(options.hidden), to_size(options.heads),
+                    to_size(options.head_dim), to_size(options.ffn), to_size(options.layers)};
+  Training training;
+  training.adamw.learning_rate = options.learning_rate;
+  training.adamw.weight_decay = options.weight_decay;
+  training.steps = static_cast<std::uint64_t>(options.steps);
+  training.warmup = static_cast<std::uint64_t>(options.warmup);
+  training.clip = options.clip;
+  training.dropout = options.dropout;
+  training.seed = options.seed;
+  const Windows windows(text, options.sequence, options.batch, options.seed);
+  return {std::move(options), std::move(text), windows, sizes, training};
+}
+
+/// A batch of tokens for any mesh, from `token(sample, position)`.
+template <class Tokens, class F>
+Tokens tokens_of(const Grid& mesh, const Job& job, std::size_t samples, const F& token) {
+  return generate<Tokens>(mesh, {samples, job.sizes.sequence}, [&](const Index<typename Tokens::dims>& i) {
+    return token(static_cast<std::int64_t>(i.template position<batch>()),
+                 static_cast<std::int64_t>(i.template position<seq>()));
+  });
+}
+
+/// One rank's program.
+template <class E>
+class Program {
+ public:
+  using Tokens = typename Trainer<E>::Tokens;
+
+  Program(Communicator& world, const Job& job)
+      : job_(job),
+        mesh_(world, {job.options.dp, job.options.tp}, matrix_products()),
+        trainer_(mesh_, job.sizes, job.training),
+        speaks_(mesh_.is_first()) {}
+
+  /// Trains, reports and samples; whether the check passed (on the first rank).
+  bool run() {
+    const Options& o = job_.options;
+    if (speaks_) introduce();
+    std::optional<Check<E>> check;
+    if (o.check > 0) check.emplace(mesh_, job_.sizes, job_.training);
+    std::array<Traffic, 2> in_steps{};
+    double held_out = evaluate();
+    const double first_held_out = held_out;
+    {
+      Progress progress(speaks_ && !o.quiet ? stderr : nullptr, ProgressStyle::of(2), o.steps, o.batch * o.sequence);
+      progress.evaluated(held_out);
+      for (std::int64_t step = 0; step < o.steps; ++step) {
+        const auto before = traffic_of(mesh_);
+        const auto make = [&](const Grid& mesh) { return training_batch(mesh, step); };
+        const auto [inputs, targets] = make(mesh_);
+        const StepResult result = trainer_.step(inputs, targets);
+        const auto after = traffic_of(mesh_);
+        for (std::size_t a = 0; a < after.size(); ++a) in_steps[a] += after[a] - before[a];
+        if (step < o.check) check->after_step(trainer_, result, make);
+        progress.step(step + 1, result.loss);
+        if (step + 1 == o.steps || (o.evaluate_every > 0 && (step + 1) % o.evaluate_every == 0)) {
+          held_out = evaluate();
+          progress.evaluated(held_out);
+        }
+      }
+    }
+    if (speaks_) {
+      std::printf("held-out loss: %.4f nats per byte before, %.4f after %" PRId64 " steps\n\n", first_held_out, held_out,
+                  o.steps);
+    }
+    report_ledger(in_steps);
+    if (o.sample > 0) sample();
+    return !check || report_check(*check);
+  }
+
+ private:
+  std::pair<Tokens, Tokens> training_batch(const Grid& mesh, std::int64_t step) const {
+    const Windows& w = job_.windows;
+    const std::size_t n = to_size(w.batch());
+    return {tokens_of<Tokens>(mesh, job_, n, [&](auto s, auto p) { return w.token(step, s, p); }),
+            tokens_of<Tokens>(mesh, job_, n, [&](auto s, auto p) { return w.target(step, s, p); })};
+  }
+
+  double evaluate() const {
+    const Windows& w = job_.windows;
+    const std::size_t n = to_size(w.batch());
+    double sum = 0;
+    for (std::int64_t b = 0; b < w.evaluation_batches(); ++b) {
+      sum += trainer_.evaluate(
+          tokens_of<Tokens>(mesh_, job_, n, [&](auto s, auto p) { return w.held_out_token(b, s, p); }),
+          tokens_of<Tokens>(mesh_, job_, n, [&](auto s, auto p) { return w.held_out_target(b, s, p); }));
+    }
+    return sum / static_cast<double>(w.evaluation_batches());
+  }
+
+  void introduce() const {
+    const Options& o = job_.options;
+    const ParameterCounts n = count_parameters(job_.sizes);
+    std::printf("GPT: %s parameters, %" PRId64 " layers, hidden %" PRId64 ", %" PRId64 " heads, %s\n",
+                abbreviated(static_cast<double>(n.split + n.replicated)).c_str(), o.layers, o.hidden, o.heads,
+                o.element == Precision::f64 ? "f64" : "f32");
+    std::printf("mesh: %d ranks = dp %d x tp %d (threads), matrix products by %s\n", o.ranks, o.dp, o.tp,
+                mesh_.gemm()->name);
+    std::printf("text: %s bytes, a tenth held out; %" PRId64 " sequences of %" PRId64 " bytes per step\n\n",
+                grouped(static_cast<std::int64_t>(job_.text.size())).c_str(), o.batch, o.sequence);
+    std::fflush(stdout);
+  }
+
+  void report_ledger(const std::array<Traffic, 2>& in_steps) {
+    const auto now = traffic_of(mesh_);
+    const Ledger ledger = collect_ledger(mesh_, {now[0] - in_steps[0], now[1] - in_steps[1]});
+    const std::uint64_t steps = job_.training.steps;
+    if (!speaks_ || steps == 0) return;
+    using A = Column::Align;
+    Table traffic({{"axis"}, {"per step, over all ranks"}, {"formula"}, {"by formula", "bytes", A::right},
+                   {"volume", "bytes", A::right}, {"moved", "bytes", A::right}, {"calls", "", A::right},
+                   {"messages", "", A::right}});
+    const auto volumes = step_volumes(job_.sizes, to_size(job_.options.batch), job_.options.dp, job_.options.tp, sizeof(E));
+    for (const auto& axis : ledger.axes) {
+      std::uint64_t total = 0;
+      for (const Volume& v : volumes) {
+        if (v.axis != axis.name) continue;
+        traffic.row({v.axis, v.what, v.formula, grouped(static_cast<std::int64_t>(v.bytes))});
+        total += v.bytes;
+      }
+      const auto per_step = [&](std::uint64_t n) {
+        return n % steps == 0 ? grouped(static_cast<std::int64_t>(n / steps))
+                              : detail::print("%.1f", static_cast<double>(n) / static_cast<double>(steps));
+      };
+      traffic.row({axis.name, total * steps == axis.traffic.volume ? "total: as the formulas say" : "total: DIFFERS", "",
+                   grouped(static_cast<std::int64_t>(total)), per_step(axis.traffic.volume), per_step(axis.traffic.moved),
+                   per_step(axis.traffic.calls), per_step(axis.traffic.messages)});
+      traffic.rule();
+    }
+    traffic.print();
+    Table memory({{"memory"}, {"now", "MiB, all ranks", A::right}, {"peak", "MiB, all ranks", A::right},
+                  {"peak", "MiB, largest rank", A::right}});
+    const auto mib = [](std::uint64_t bytes) { return detail::print("%.2f", static_cast<double>(bytes) / (1 << 20)); };
+    for (const auto& m : ledger.memory) {
+      if (m.peak != 0) memory.row({category_name(m.category), mib(m.current), mib(m.peak), mib(m.largest_peak)});
+    }
+    std::printf("\n");
+    memory.print();
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+
+  bool report_check(const Check<E>& check) const {
+    if (!check.is_first()) return true;
+    const Differences& d = check.worst();
+    std::printf("check against one rank, after each of %" PRId64 " steps, largest relative differences:\n", d.steps);
+    std::printf("  loss %.1e (limit %.0e), gradient norm %.1e (limit %.0e), parameters %.1e (limit %.0e): %s\n", d.loss,
+                d.loss_limit, d.gradient_norm, d.gradient_limit, d.parameters, d.parameter_limit,
+                d.passed() ? "passed" : "FAILED");
+    return d.passed();
+  }
+
+  void sample() const {
+    const Options& o = job_.options;
+    std::string context = o.prompt.empty() ? std::string("\n") : o.prompt;
+    const std::size_t begin = context.size();
+    for (std::int64_t i = 0; i < o.sample; ++i) {
+      const std::size_t used = std::min(context.size(), job_.sizes.sequence);
+      const auto tokens = tokens_of<Tokens>(mesh_, job_, 1, [&](auto, std::int64_t p) {
+        const auto at = context.size() - used + to_size(p);
+        return to_size(p) < used ? static_cast<int>(static_cast<unsigned char>(context[at])) : 0;
+      });
+      const auto logits = trainer_.next_logits(tokens, used - 1);
+      context.push_back(static_cast<char>(
+          next_byte(std::span<const E>(logits), o.temperature, o.top_k, stream_seed(o.seed, 0x73616d706c65u), static_cast<std::uint64_t>(i))));
+    }
+    if (speaks_) std::printf("sample:\n%s\n\n", printable(context.substr(begin)).c_str());
+  }
+
+  const Job& job_;
+  Grid mesh_;
+  Trainer<E> trainer_;
+  bool speaks_;
+};
+
+inline int run(const Options& options) {
+  const Job job = make_job(options);
+  LaunchOptions launching;
+  launching.deadline = job.options.deadline;
+  bool passed = true;
+  launch(job.options.ranks, launching, [&](Communicator& world) {
+    const bool mine = job.options.element == Precision::f64 ? Program<double>(world, job).run()
+                                                            : Program<float>(world, job).run();
+    if (world.rank() == 0) passed = mine;
+  });
+  return passed ? 0 : 1;
+}
+
+}  // namespace gpt
+
+int main(int count, char** arguments) {
+  try {
+    const gpt::Options options = gpt::parse_options(count, arguments);
+    if (options.help) {
+      std::fputs(gpt::help_text(arguments[0]).c_str(), stdout);
+      return 0;
+    }
+    return gpt::run(options);
+  } catch (const gpt::UsageError& error) {
+    std::fprintf(stderr, "gpt: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "gpt: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/fabric/thread/group.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <thread>
+
+using namespace meshwise;
+using namespace meshwise::detail;
+
+namespace {
+Call sample() {
+  Call call;
+  call.verb = "all_reduce";
+  call.shape = Shape{Operation::all_reduce, 4, 3, true};
+  call.element = ElementKind::bf16;
+  call.element_size = 2;
+  call.reduction = ReductionKind::max;
+  call.algorithm = Algorithm::ring;
+  call.count = 77;
+  call.signature = 5;
+  return call;
+}
+}  // namespace
+
+TEST_CASE("an entry keeps what must agree, and says it in words") {
+  const Entry entry = Entry::of(sample(), nullptr);
+  CHECK(entry.operation() == Operation::all_reduce);
+  CHECK(entry.in_place());
+  CHECK(entry.element() == ElementKind::bf16);
+  CHECK(entry.reduction() == ReductionKind::max);
+  CHECK(entry.algorithm() == Algorithm::ring);
+  CHECK(entry.root() == 3);
+  CHECK(entry.describe() == "all_reduce(77 x bf16, max, in place, ring)");
+  CHECK(entry.agrees(entry));
+
+  Call call = sample();
+  const auto differs = [&](const char* what) {
+    const Entry other = Entry::of(call, nullptr);
+    CHECK(!other.agrees(entry));
+    CHECK(std::string(Entry::difference(entry, other)) == what);
+    call = sample();
+  };
+  call.shape.operation = Operation::broadcast;
+  differs("the operation");
+  call.element = ElementKind::f16;
+  differs("the element type");
+  call.element_size = 4;
+  differs("the element type");
+  call.reduction = ReductionKind::sum;
+  differs("the reduction");
+  call.count = 78;
+  differs("the count");
+  call.shape.root = 2;
+  differs("the root");
+  call.shape.in_place = false;
+  differs("in place or not");
+  call.algorithm = Algorithm::direct;
+  differs("the algorithm");
+  call.signature = 6;
+  differs("the extents or the layout, or in the function that was called");
+  call.verb = "another";
+  call.input = &call;
+  CHECK(Entry::of(call, &call).agrees(entry));
+}
+
+TEST_CASE("an entry can be read while its owner is near, and never torn") {
+  ThreadSlot slot;
+  Entry seen;
+  CHECK(!slot.read(1, seen));
+  std::atomic<bool> done{false};
+  std::thread owner([&] {
+    for (std::uint64_t sequence = 1; sequence <= 200000; ++sequence) {
+      Entry entry;
+      entry.word.fill(sequence);
+      slot.write(sequence, entry);
+      slot.progress.store(progress_at(sequence, 1), std::memory_order_release);
+      slot.progress.store(progress_at(sequence, last_step), std::memory_order_release);
+    }
+    done.store(true);
+  });
+  bool good = true;
+  while (!done.load()) {
+    const std::uint64_t sequence = sequence_of(slot.progress.load(std::memory_order_acquire));
+    if (sequence == 0 || !slot.read(sequence, seen)) continue;
+    for (const std::uint64_t word : seen.word) good = good && word == sequence;
+  }
+  owner.join();
+  CHECK(good);
+  CHECK(slot.read(200000, seen));
+  CHECK(slot.read(199994, seen));
+  CHECK(!slot.read(199993, seen));
+  CHECK(!slot.read(200001, seen));
+}
