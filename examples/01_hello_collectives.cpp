@@ -38,7 +38,8 @@ void report(const Communicator& world, const char* verb, std::span<const int> in
             const Expected& expected) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (out[i] == expected(static_cast<int>(i))) continue;
-    throw std::runtime_error(std::string(verb) + " is wrong on rank " + std::to_string(world.rank()) + ": " + text(out));
+    throw std::runtime_error(std::string(verb) + " is wrong on rank " + std::to_string(world.rank()) + ": " +
+                             text(out));
   }
   const int shown = world.size() > 1 ? 1 : 0;
   if (world.rank() == shown) {

@@ -2,10 +2,11 @@
 // A tour of conversions: the old and the new layout of a tensor decide which collective runs, and what it costs.
 
 #include <cmath>
-#include <cstdio>
 #include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "meshwise/collective/all_gather.hpp"
@@ -62,17 +63,16 @@ void tour(const Matrix& x) {
 
   const Traffic start = line.traffic();
   const auto after = convert<To>(before);
-  std::vector<std::uint64_t> received{(line.traffic() - start).volume};
-  all_reduce(line, received);  // of all ranks together
+  std::vector<std::uint64_t> moved{(line.traffic() - start).moved};  // counted where bytes are copied
+  all_reduce(line, moved);                                           // of all ranks together
 
-  // The formulas hold for any split; the mean per rank is what the table of the documentation says.
   const int ranks = line.size();
   const double bytes = static_cast<double>(x.size() * sizeof(float));
   const double formula = transition_volume(kind, ranks, bytes) / ranks;
-  const double measured = static_cast<double>(received[0]) / ranks;
+  const double measured = static_cast<double>(moved[0]) / ranks;
   const std::string held = pieces(after);
   if (x.mesh().is_first()) {
-    std::printf("%-16s %-16s %-15s %9.1f %9.1f  %s\n", name_of<From>().c_str(), name_of<To>().c_str(),
+    std::printf("%-18s %-18s %-15s %9.1f %9.1f  %s\n", name_of<From>().c_str(), name_of<To>().c_str(),
                 transition_name(kind), measured, formula, held.c_str());
   }
   if (std::abs(measured - formula) > 1e-6) throw std::runtime_error("the bytes differ from the formula");
@@ -92,7 +92,8 @@ void tours(Communicator& world) {
   if (world.rank() == 0) {
     std::printf("a matrix of %zu x %zu float, %zu bytes, on %d ranks\n\n", x.extent<row>(), x.extent<column>(),
                 x.size() * sizeof(float), world.size());
-    std::printf("%-16s %-16s %-15s %9s %9s  %s\n", "from", "to", "by", "bytes", "formula", " rows x columns on each rank");
+    std::printf("%-18s %-18s %-15s %9s %9s  %s\n", "from", "to", "by", "bytes", "formula",
+                " rows x columns on each rank");
   }
   using R = Replicate<tp>;
   using Rows = Shard<row, tp>;
@@ -110,7 +111,8 @@ void tours(Communicator& world) {
   tour<P, R>(x);
   tour<P, Rows>(x);
   tour<P, Columns>(x);
-  if (world.rank() == 0) std::printf("\nbytes: received per rank, on average. The matrix was the same in every layout.\n");
+  if (world.rank() == 0)
+    std::printf("\nbytes: moved between ranks, per rank on average. The matrix was the same in every layout.\n");
 }
 
 }  // namespace

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "meshwise/collective/all_reduce.hpp"
 #include "meshwise/core/random.hpp"
 #include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/layout/name.hpp"
@@ -56,25 +59,25 @@ std::vector<Result> perceptron(const Grid& mesh) {
   const X dout = random<X>(mesh, {sequences, positions, width}, 3);  // the gradient that comes from what follows
   const Traffic start = mesh.along<tp>().traffic();
 
-  const auto full = convert<Replicate<tp>>(x);      // all-gather: every rank sees the whole sequence
-  const auto h = contract<hidden>(full, w1);        // and computes its own inner units
-  const auto z = contract<ffn>(gelu(h), w2);        // a summed dim that is sharded: Partial<tp>, a sum is owed
-  const X out = convert<Shard<seq, tp>>(z);         // reduce-scatter; without it this line does not compile
+  const auto full = convert<Replicate<tp>>(x);  // all-gather: every rank sees the whole sequence
+  const auto h = contract<hidden>(full, w1);    // and computes its own inner units
+  const auto z = contract<ffn>(gelu(h), w2);    // a summed dim that is sharded: Partial<tp>, a sum is owed
+  const X out = convert<Shard<seq, tp>>(z);     // reduce-scatter; without it this line does not compile
 
-  const auto dz = backward_to<decltype(z)>(dout);   // all-gather: the backward of the reduce-scatter
+  const auto dz = backward_to<decltype(z)>(dout);  // all-gather: the backward of the reduce-scatter
   const auto dw2 = contract<batch, seq>(gelu(h), dz);
   const auto dh = gelu_backward(h, contract<hidden>(dz, w2));
-  const auto dw1 = contract<batch, seq>(full, dh);  // Partial<dp>: each group has seen other sequences
+  const auto dw1 = contract<batch, seq>(full, dh);     // Partial<dp>: each group has seen other sequences
   const X dx = backward_to<X>(contract<ffn>(dh, w1));  // reduce-scatter: the backward of the all-gather
 
-  // Two all-gathers and two reduce-scatters of this group's activations.
-  const double n = mesh.size<tp>();
-  const double activations = static_cast<double>(full.local().size() * sizeof(double));
+  // Two all-gathers and two reduce-scatters of the activations of this group, with n ranks along tp and L bytes.
+  std::vector<std::uint64_t> moved{(mesh.along<tp>().traffic() - start).moved};
+  all_reduce(mesh.along<tp>(), moved);
+  const std::size_t formula = 4 * static_cast<std::size_t>(mesh.size<tp>() - 1) * full.local().size() * sizeof(double);
+  if (moved[0] != formula) throw std::runtime_error("the bytes differ from the formula");
   if (mesh.is_first()) {
-    std::printf("%d x %d ranks (dp x tp): rank 0 received %llu bytes over tp, 4 (n-1)/n L on average is %.1f\n",
-                mesh.size<dp>(), mesh.size<tp>(),
-                static_cast<unsigned long long>((mesh.along<tp>().traffic() - start).volume),
-                4 * (n - 1) / n * activations);
+    std::printf("dp x tp = %d x %d: %llu bytes over tp, by the formula 4 (n-1) L %zu\n", mesh.size<dp>(),
+                mesh.size<tp>(), static_cast<unsigned long long>(moved[0]), formula);
   }
   return {result("out", out), result("dx", dx), result("dw1", dw1), result("dw2", dw2)};
 }

@@ -21,7 +21,8 @@ int main(int count, char** arguments, const char* purpose, const Program& progra
   const char* name = slash != nullptr ? slash + 1 : arguments[0];
   int ranks = 4;
   if (count > 2) {
-    std::fprintf(stderr, "%s: one argument at most, the number of ranks (1 to %d), but got %d\n", name, most, count - 1);
+    std::fprintf(stderr, "%s: one argument at most, the number of ranks (1 to %d), but got %d\n", name, most,
+                 count - 1);
     return 2;
   }
   if (count == 2) {

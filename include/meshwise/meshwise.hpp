@@ -28,6 +28,7 @@
 #include "meshwise/schedule/verdict.hpp"
 #include "meshwise/schedule/verify.hpp"
 
+#include "meshwise/trace/ledger.hpp"
 #include "meshwise/trace/traffic.hpp"
 
 #include "meshwise/fabric/endpoint.hpp"

@@ -44,11 +44,10 @@ void mismatch(int ranks, const char* one, const char* other, const char* differe
     const std::int64_t start = monotonic_nanoseconds();
     const Outcome result = outcome(ranks, options, [&](Communicator& world) {
       program(world);
-      barrier(world);  // a rank that only sends, and small messages at that, hears of it here
+      barrier(world);  // whoever has nothing to do with the ranks that differ hears of it here
     });
     CHECK(monotonic_nanoseconds() - start < 30'000'000'000);
     for (std::size_t rank = 0; rank < result.text.size(); ++rank) {
-      CAPTURE(difference);
       CAPTURE(messages);
       CAPTURE(result.text[rank]);
       CHECK(result.code[rank] == Code::mismatch);

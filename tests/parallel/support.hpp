@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <stdexcept>
@@ -126,8 +127,10 @@ inline double difference(const std::vector<double>& found, const std::vector<dou
 inline void require_near(const std::vector<double>& found, const std::vector<double>& expected, double bound,
                          const std::string& what, double floor = 1.0) {
   const double d = difference(found, expected, floor);
-  require(d <= bound, what + ": sizes " + std::to_string(found.size()) + " and " + std::to_string(expected.size()) +
-                          ", relative difference " + std::to_string(d) + ", at most " + std::to_string(bound));
+  char text[120];
+  std::snprintf(text, sizeof text, ": %zu and %zu elements, relative difference %.3g, at most %.3g", found.size(),
+                expected.size(), d, bound);
+  require(d <= bound, what + text);
 }
 
 inline double dot(const std::vector<double>& a, const std::vector<double>& b) {

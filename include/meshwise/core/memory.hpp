@@ -104,7 +104,17 @@ struct HeapCore {
       if (u->current > u->peak) u->peak = u->current;
     }
   }
+  [[noreturn]] void refuse(std::size_t bytes) const {
+    Report report;
+    report.code = Code::out_of_memory;
+    report.operation = "Heap::allocate";
+    report.found =
+        std::to_string(bytes) + " bytes could not be had, " + std::to_string(total.current) + " bytes are in use";
+    report.remedy = "use smaller batches or more ranks";
+    throw Error(std::move(report));
+  }
   BlockHeader* acquire(std::size_t bytes) {
+    if (bytes > ~std::size_t{0} / 4) refuse(bytes);  // rounding up would overflow
     const std::size_t capacity = round_up(bytes == 0 ? 1 : bytes);
     FreeList& list = list_for(capacity);
     BlockHeader* block = list.head;
@@ -112,15 +122,7 @@ struct HeapCore {
       list.head = block->next;
     } else {
       void* memory = source.allocate(source.context, capacity + sizeof(BlockHeader), alignment(capacity));
-      if (memory == nullptr) {
-        Report report;
-        report.code = Code::out_of_memory;
-        report.operation = "Heap::allocate";
-        report.found = std::to_string(bytes) + " bytes could not be had, " + std::to_string(total.current) +
-                       " bytes are in use";
-        report.remedy = "use smaller batches or more ranks";
-        throw Error(std::move(report));
-      }
+      if (memory == nullptr) refuse(bytes);
       block = ::new (memory) BlockHeader{};
       block->capacity = capacity;
     }

@@ -5,6 +5,25 @@
 
 namespace meshwise::detail {
 
+/// The axes of a list up to A.
+template <class A, class... Axes>
+consteval auto up_to(list<Axes...>) {
+  constexpr int last = index_of<A, list<Axes...>>;
+  return joined<std::conditional_t<(index_of<Axes, list<Axes...>> <= last), list<Axes>, list<>>...>();
+}
+
+/// Whether Grad cuts the dim that Value, a Shard, cuts over A, down to A in the same order. What is minor to A does not
+/// matter: it can still leave or join.
+template <class A, class Value, class Grad>
+consteval bool cut_alike() {
+  if constexpr (!placement_traits<Grad>::shard) {
+    return false;
+  } else {
+    return std::is_same_v<typename placement_traits<Value>::dim, typename placement_traits<Grad>::dim> &&
+           std::is_same_v<decltype(up_to<A>(axes_of<Value>{})), decltype(up_to<A>(axes_of<Grad>{}))>;
+  }
+}
+
 /// What one axis of a gradient must become, given how the value places it and how the gradient arrives.
 ///
 /// Shard is its own dual. Partial (a sum) has dual Replicate. Replicate accepts Partial (its consumers did different
@@ -14,7 +33,7 @@ consteval auto dual_step() {
   using V = placement_traits<Value>;
   using G = placement_traits<Grad>;
   if constexpr (V::shard) {
-    if constexpr (std::is_same_v<Value, Grad>) {
+    if constexpr (cut_alike<A, Value, Grad>()) {
       return list<>{};
     } else {
       return list<Shard<typename V::dim, A>>{};
@@ -42,24 +61,38 @@ inline constexpr bool is_list = false;
 template <class... Ts>
 inline constexpr bool is_list<list<Ts...>> = true;
 
-/// Walks the axes of the mesh; the steps so far and the layout the gradient has then.
+template <class A, class Value, class Grad>
+using dual_step_on = decltype(dual_step<A, placement_on<Value, A>, placement_on<Grad, A>>());
+
+/// Walks the axes: those to be looked at, and those that have to wait for another one, because in their dim a minor
+/// axis must leave or a major one must join first. Returns all steps, or a refusal.
 template <class Value, class Grad, class Steps>
-consteval auto dual_chain(list<>, Steps steps) {
+consteval auto dual_chain(list<>, list<>, Steps steps) {
   return steps;
 }
-template <class Value, class Grad, class Steps, class A, class... Rest>
-consteval auto dual_chain(list<A, Rest...>, Steps steps) {
-  using step = decltype(dual_step<A, placement_on<Value, A>, placement_on<Grad, A>>());
+template <class Value, class Grad, class Steps, class A, class... Waiting>
+consteval auto dual_chain(list<>, list<A, Waiting...>, Steps) {
+  using verdict = layout_after<Grad, front<dual_step_on<A, Value, Grad>>>;
+  using unordered = refused<because::gradient_is_not_in_the_dual_of_the_value, try_<convert_<Replicate<A>>>, Value, Grad>;
+  return type<std::conditional_t<is_accepted<verdict>, unordered, verdict>>{};
+}
+template <class Value, class Grad, class Steps, class A, class... Rest, class... Waiting>
+consteval auto dual_chain(list<A, Rest...>, list<Waiting...>, Steps steps) {
+  using step = dual_step_on<A, Value, Grad>;
   if constexpr (!is_list<step>) {
     return step{};
   } else if constexpr (step::size == 0) {
-    return dual_chain<Value, Grad>(list<Rest...>{}, steps);
+    return dual_chain<Value, Grad>(list<Rest...>{}, list<Waiting...>{}, steps);
   } else {
     using verdict = layout_after<Grad, front<step>>;
     if constexpr (is_accepted<verdict>) {
-      return dual_chain<Value, typename verdict::is>(list<Rest...>{}, steps + step{});
+      if constexpr (std::is_same_v<dual_step_on<A, Value, typename verdict::is>, list<>>) {
+        return dual_chain<Value, typename verdict::is>(list<Waiting..., Rest...>{}, list<>{}, steps + step{});
+      } else {
+        return dual_chain<Value, Grad>(list<Rest...>{}, list<Waiting..., A>{}, steps);
+      }
     } else {
-      return type<verdict>{};
+      return dual_chain<Value, Grad>(list<Rest...>{}, list<Waiting..., A>{}, steps);
     }
   }
 }
@@ -70,7 +103,7 @@ consteval auto dual_steps() {
   if constexpr (!std::is_same_v<grid_of<Value>, grid_of<Grad>>) {
     return type<refused<because::meshes_differ, try_<name_an_axis_of_this_mesh>, Value, Grad>>{};
   } else {
-    return dual_chain<Value, Grad>(axes_of_layout<Value>{}, list<>{});
+    return dual_chain<Value, Grad>(axes_of_layout<Value>{}, list<>{}, list<>{});
   }
 }
 

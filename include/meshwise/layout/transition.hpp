@@ -189,10 +189,30 @@ consteval bool holds() {
   }
 }
 
-/// The one-axis steps of `convert<Ps...>` on L, those that change nothing left out.
+/// The steps of one placement after another, those left out that hold when their turn comes.
+template <class L, class Done>
+consteval auto steps_in_order(list<>, Done done) {
+  return done;
+}
+template <class L, class Done, class P, class... Rest>
+consteval auto steps_in_order(list<P, Rest...>, Done done) {
+  if constexpr (holds<L, P>()) {
+    return steps_in_order<L>(list<Rest...>{}, done);
+  } else {
+    using steps = typename one_axis<P>::is;
+    using verdict = typename decltype(chain_verdict<L>(steps{}))::is;
+    if constexpr (is_accepted<verdict>) {
+      return steps_in_order<typename verdict::is>(list<Rest...>{}, done + steps{});
+    } else {
+      return done + steps{};
+    }
+  }
+}
+
+/// The one-axis steps of `convert<Ps...>` on L.
 template <class L, class... Ps>
 consteval auto conversion_steps() {
-  return joined<std::conditional_t<holds<L, Ps>(), list<>, typename one_axis<Ps>::is>...>();
+  return steps_in_order<L>(list<Ps...>{}, list<>{});
 }
 
 template <class L, class... Ps>

@@ -37,6 +37,7 @@ const F& function_of(const Linear<F>& f) {
 /// f over the elements of a, beside those of b repeated over the dims it lacks.
 template <class Result, class A, class B, class F>
 auto zip_local(const char* verb, A&& a, const B& b, const F& f) {
+  using E = typename bare<A>::element;
   check_operands(verb, a, b);
   const auto walk = walk_beside<typename B::dims>(a);
   const auto* pa = a.local().data();
@@ -48,10 +49,10 @@ auto zip_local(const char* verb, A&& a, const B& b, const F& f) {
     const auto* y = pb + second;
     auto* z = out + first;
     if (stride == 1) {
-      for (std::size_t i = 0; i < n; ++i) z[i] = f(x[i], y[i]);
+      for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<E>(f(x[i], y[i]));
     } else {
       const auto value = *y;
-      for (std::size_t i = 0; i < n; ++i) z[i] = f(x[i], value);
+      for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<E>(f(x[i], value));
     }
   });
   return result;

@@ -39,8 +39,9 @@ consteval auto layer_norm_verdict() {
     using rows = dims_from<without<D, dims_of<typename X::dims>>>;
     using A = accumulate_t<typename X::element>;
     using verdict = map_of<X>;
+    using beside = elementwise_of<X, Parameter, Combining::nonlinear>;
     using refusals = join<refuse_if<!is_accepted<verdict>, verdict>, whole_dim<D, L>,
-                          refuse_if<!is_accepted<map_of<Parameter>>, map_of<Parameter>>>;
+                          refuse_if<!is_accepted<beside>, beside>>;
     if constexpr (refusals::size != 0) {
       return type<front<refusals>>{};
     } else {

@@ -118,6 +118,7 @@ template <Dim D, AnyTensor Table, AnyTensor Ids>
   requires detail::is_accepted<detail::lookup_of<D, Table, Ids>>
 auto lookup(const Table& table, const Ids& ids) {
   using Result = typename detail::lookup_of<D, Table, Ids>::is;
+  detail::check_operands("lookup", table, ids);
   detail::check_ids("lookup", ids, table.template extent<D>());
   Result result(table.mesh(), detail::extents_of_both<typename Result::dims>(ids, table), detail::uninitialised{});
   const Range owned = table.template range<D>();
@@ -148,6 +149,7 @@ template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>
 auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
   detail::check_operands("lookup_backward", dy, ids);
+  detail::check_operands("lookup_backward", dy, table);
   typename detail::lookup_backward_of<D, Table, Ids, G>::is result(table.mesh(), table.extents());
   const Range owned = table.template range<D>();
   const std::size_t width = detail::elements_after(table, 0);

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstring>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "meshwise/core/element.hpp"
+#include "meshwise/core/error.hpp"
 #include "meshwise/core/memory.hpp"
 #include "meshwise/layout/layout.hpp"
 #include "meshwise/layout/split.hpp"
@@ -136,6 +138,7 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
         storage_(std::move(storage)),
         offset_(offset) {
     for (const Range& r : held_) size_ *= r.size;
+    check_size();
   }
 
   Tensor(const Tensor&) = default;
@@ -187,6 +190,16 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
   static consteval std::size_t index() {
     static_assert(detail::contains<D, detail::list<Ds...>>, "the tensor does not have this dim");
     return static_cast<std::size_t>(detail::index_of<D, detail::list<Ds...>>);
+  }
+  void check_size() const {
+    std::size_t bytes = sizeof(Element);
+    bool too_large = false;
+    for (std::size_t e : extents_) too_large |= e != 0 && __builtin_mul_overflow(bytes, e, &bytes);
+    if (!too_large) return;
+    std::string text;
+    for (std::size_t e : extents_) text += (text.empty() ? "" : " x ") + std::to_string(e);
+    fail("Tensor", "extents whose product of bytes fits 64 bits", text, "a negative number makes a huge extent",
+         mesh_.world().rank());
   }
   Element* pointer() const { return reinterpret_cast<Element*>(storage_.data()) + offset_; }
   void detach() {

@@ -180,6 +180,10 @@ class ThreadEndpoint final : public ThreadMember {
     enter(call, nullptr, true);
     if (planned == nullptr) return meet_all();
     messenger_.run(*this, call, planned->plan, internal_tag | sequence_, deadline(call.deadline));
+    // Whoever is received from has been compared with; a rank that only sends does it here.
+    for (const MessageStep& step : planned->plan.steps) {
+      for (const Message& message : step.sends) await(message.peer, 1);
+    }
   }
 
   void begin_message(const char* verb, std::uint64_t tag, double seconds) {

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/layout/placement.hpp"
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace meshwise;
+using namespace meshwise::detail;
+
+static_assert(Placement<Replicate<tp>> && Placement<Shard<seq, tp>> && Placement<Shard<seq, cp, tp>>);
+static_assert(Placement<Shard<seq>> && Placement<Partial<tp>> && Placement<Partial<tp, Max>>);
+static_assert(!Placement<tp> && !Placement<seq> && !Placement<int>);
+static_assert(std::is_same_v<Partial<tp>, Partial<tp, Sum>> && !std::is_same_v<Partial<tp>, Partial<tp, Max>>);
+
+static_assert(std::is_same_v<axes_of<Replicate<tp>>, list<tp>> && std::is_same_v<axes_of<Partial<dp, Min>>, list<dp>>);
+static_assert(std::is_same_v<axes_of<Shard<seq, tp, cp>>, list<tp, cp>>);  // the order is the user's
+static_assert(std::is_same_v<axes_of<int>, list<>>);
+static_assert(std::is_same_v<shard_over<seq, list<tp, cp>>, Shard<seq, tp, cp>>);
+static_assert(std::is_same_v<shard_over<seq, list<>>, Shard<seq>>);
+static_assert(std::is_same_v<placement_traits<Shard<seq, tp>>::dim, seq>);
+static_assert(std::is_same_v<placement_traits<Partial<tp, Max>>::op, Max>);
+static_assert(placement_traits<Replicate<tp>>::replicate && placement_traits<Shard<seq, tp>>::shard &&
+              placement_traits<Partial<tp>>::partial);
+
+TEST_CASE("placements: checked when this file is compiled") { CHECK(Placement<Replicate<tp>>); }
+
+}  // namespace

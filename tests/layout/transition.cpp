@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/layout/transition.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace {
+
+using namespace meshwise;
+using namespace meshwise::detail;
+
+using Grid = Mesh<dp, cp, tp>;
+template <class... Ps>
+using On = Layout<Grid, Ps...>;
+template <class A, class B>
+inline constexpr bool same = std::is_same_v<A, B>;
+
+/// convert<Ps...> of L is accepted and gives Result.
+template <class Result, class L, class... Ps>
+inline constexpr bool gives = same<conversion_verdict<L, Ps...>, accepted<Result>>;
+
+// The table, one axis.
+template <class From, class To, Transition kind>
+inline constexpr bool row = transition_of<On<From>, To> == kind && gives<On<To>, On<From>, To>;
+static_assert(row<Partial<tp>, Replicate<tp>, Transition::all_reduce>);
+static_assert(row<Partial<tp, Max>, Replicate<tp>, Transition::all_reduce>);
+static_assert(row<Partial<tp>, Shard<seq, tp>, Transition::reduce_scatter>);
+static_assert(row<Partial<tp, Min>, Shard<seq, tp>, Transition::reduce_scatter>);
+static_assert(row<Shard<seq, tp>, Replicate<tp>, Transition::all_gather>);
+static_assert(row<Shard<seq, tp>, Shard<heads, tp>, Transition::all_to_all>);
+static_assert(row<Replicate<tp>, Shard<seq, tp>, Transition::slice>);
+static_assert(row<Replicate<tp>, Partial<tp>, Transition::keep_first>);
+static_assert(row<Replicate<tp>, Partial<tp, Max>, Transition::keep_first>);
+static_assert(row<Shard<seq, tp>, Partial<tp>, Transition::pad>);
+static_assert(row<Shard<seq, tp>, Partial<tp, Max>, Transition::pad>);
+static_assert(row<Replicate<tp>, Replicate<tp>, Transition::equal>);
+static_assert(row<Shard<seq, tp>, Shard<seq, tp>, Transition::equal>);
+static_assert(row<Partial<tp, Max>, Partial<tp, Max>, Transition::equal>);
+
+// Other axes stay as they are; a shard joins and leaves at the minor end of its dim.
+using Busy = On<Shard<batch, dp>, Partial<cp>, Shard<seq, tp>>;
+static_assert(gives<On<Shard<batch, dp>, Partial<cp>>, Busy, Replicate<tp>>);
+static_assert(gives<On<Shard<batch, dp, tp>, Partial<cp>>, Busy, Shard<batch, tp>>);
+static_assert(gives<On<Shard<batch, dp>, Shard<seq, tp, cp>>, Busy, Shard<seq, cp>>);
+static_assert(gives<On<Shard<batch, dp>>, On<Shard<batch, dp, tp>>, Replicate<tp>>);
+static_assert(transition_of<On<Shard<batch, dp, tp>>, Shard<batch, tp>> == Transition::equal);
+static_assert(gives<On<Shard<batch, dp, tp>>, On<Shard<batch, dp, tp>>, Shard<batch, tp>>);
+
+// Several placements, in order.
+static_assert(gives<On<>, Busy, Replicate<tp>, Replicate<cp>, Replicate<dp>>);
+static_assert(gives<On<Shard<seq, tp, dp>, Partial<cp>>, Busy, Shard<seq, dp>>);
+static_assert(gives<On<Shard<seq, dp, tp>>, On<Shard<seq, tp, dp>>, Replicate<dp>, Replicate<tp>, Shard<seq, dp, tp>>);
+static_assert(gives<On<Shard<batch, dp, cp, tp>>, On<>, Shard<batch, dp, cp, tp>>);
+static_assert(gives<On<Shard<batch, dp, cp, tp>>, On<Shard<batch, dp>>, Shard<batch, dp, cp, tp>>);
+static_assert(gives<On<Shard<batch, dp, cp>>, On<Shard<batch, dp, cp>>, Shard<batch, dp, cp>>);
+static_assert(gives<On<Shard<batch, dp>>, On<Shard<batch, dp>>>);
+// What holds at the start counts only if it still holds when its turn comes.
+static_assert(gives<On<Shard<seq, tp>>, On<Shard<seq, tp>>, Replicate<tp>, Shard<seq, tp>>);
+static_assert(conversion_steps<On<Shard<seq, tp>>, Shard<seq, tp>>().size == 0);
+
+// Refusals.
+static_assert(same<conversion_verdict<On<>, Replicate<ep>>,
+                   refused<because::axis_not_in_the_mesh<ep>, try_<name_an_axis_of_this_mesh>, On<>>>);
+static_assert(same<conversion_verdict<On<Shard<batch, dp, tp>>, Replicate<dp>>,
+                   refused<because::axis_is_not_minor_most_in_its_dim<dp, batch>, try_<move_the_minor_axes_first>,
+                           On<Shard<batch, dp, tp>>>>);
+static_assert(same<conversion_verdict<On<Shard<batch, dp, tp>>, Shard<batch, dp>>,
+                   refused<because::axis_is_not_minor_most_in_its_dim<dp, batch>, try_<move_the_minor_axes_first>,
+                           On<Shard<batch, dp, tp>>>>);
+static_assert(same<conversion_verdict<On<Shard<batch, tp, dp>>, Shard<batch, dp, tp>>,
+                   refused<because::axis_is_not_minor_most_in_its_dim<tp, batch>, try_<move_the_minor_axes_first>,
+                           On<Shard<batch, tp, dp>>>>);
+static_assert(same<conversion_verdict<On<Shard<seq, tp>>, Shard<seq, dp>, Shard<seq, tp>>,
+                   refused<because::axis_is_not_minor_most_in_its_dim<tp, seq>, try_<move_the_minor_axes_first>,
+                           On<Shard<seq, tp, dp>>>>);
+static_assert(same<conversion_verdict<On<Partial<tp>>, Partial<tp, Max>>,
+                   refused<because::reduction_of_a_Partial_cannot_change<tp, Partial<tp>, Partial<tp, Max>>,
+                           try_<convert_<Replicate<tp>>>, On<Partial<tp>>>>);
+// A later step's refusal shows the layout it was met in.
+static_assert(same<conversion_verdict<On<Partial<tp>>, Shard<seq, dp>, Partial<tp, Min>>,
+                   refused<because::reduction_of_a_Partial_cannot_change<tp, Partial<tp>, Partial<tp, Min>>,
+                           try_<convert_<Replicate<tp>>>, On<Partial<tp>, Shard<seq, dp>>>>);
+
+// The remedy of a missing conversion.
+static_assert(same<needed_conversion<Busy, On<Shard<batch, dp>>>, convert_<Replicate<cp>, Replicate<tp>>>);
+static_assert(same<needed_conversion<On<Partial<tp>>, On<Shard<seq, tp>>>, convert_<Shard<seq, tp>>>);
+
+static_assert(communicates(Transition::all_reduce) && communicates(Transition::reduce_scatter) &&
+              communicates(Transition::all_gather) && communicates(Transition::all_to_all));
+static_assert(!communicates(Transition::slice) && !communicates(Transition::keep_first) &&
+              !communicates(Transition::pad) && !communicates(Transition::equal));
+
+TEST_CASE("volumes are those of the table, and nothing in a group of one") {
+  for (const int n : {1, 2, 3, 9}) {
+    for (const double bytes : {0.0, 8.0, 1e9}) {
+      CHECK(transition_volume(Transition::all_reduce, n, bytes) == 2 * (n - 1) * bytes);
+      CHECK(transition_volume(Transition::reduce_scatter, n, bytes) == (n - 1) * bytes);
+      CHECK(transition_volume(Transition::all_gather, n, bytes) == (n - 1) * bytes);
+      CHECK(transition_volume(Transition::all_to_all, n, bytes) == doctest::Approx((n - 1) * bytes / n));
+      for (const Transition t : {Transition::slice, Transition::keep_first, Transition::pad, Transition::equal}) {
+        CHECK(transition_volume(t, n, bytes) == 0);
+      }
+    }
+  }
+  // all_reduce is reduce_scatter and all_gather.
+  CHECK(transition_volume(Transition::all_reduce, 5, 100) == transition_volume(Transition::reduce_scatter, 5, 100) +
+                                                                 transition_volume(Transition::all_gather, 5, 100));
+}
+
+TEST_CASE("transitions have names") {
+  CHECK(std::string(transition_name(Transition::all_reduce)) == "all_reduce");
+  CHECK(std::string(transition_name(Transition::pad)) == "pad");
+  CHECK(std::string(transition_name(Transition::equal)) == "equal");
+}
+
+}  // namespace

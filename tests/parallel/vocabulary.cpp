@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/parallel/vocabulary.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support.hpp"
+
+namespace {
+
+using namespace test;
+
+template <class D, class... Ps>
+using On = Tensor<double, D, Layout<Grid, Ps...>>;
+using Table = On<Dims<vocab, hidden>, Shard<vocab, tp>>;
+using Ids = Tensor<std::int32_t, Dims<batch, seq>, Layout<Grid, Shard<batch, dp>>>;
+using Whole = On<Dims<batch, seq, hidden>, Shard<batch, dp>>;
+using Sequence = On<Dims<batch, seq, hidden>, Shard<batch, dp>, Shard<seq, tp>>;
+using Logits = On<Dims<batch, seq, vocab>, Shard<batch, dp>, Shard<vocab, tp>>;
+
+struct Sizes {
+  std::size_t b, s, v, h;
+  std::size_t tokens() const { return b * s; }
+};
+
+struct Dense {
+  double loss = 0;
+  std::vector<double> gradient;
+};
+
+// The definition, by loops over whole rows; `count` divides the sum.
+Dense dense_cross_entropy(const std::vector<double>& logits, const std::vector<double>& labels, std::size_t v,
+                          double count) {
+  Dense d{0, std::vector<double>(logits.size())};
+  for (std::size_t n = 0; n < labels.size(); ++n) {
+    const double* row = logits.data() + n * v;
+    const double top = *std::max_element(row, row + v);
+    double total = 0;
+    for (std::size_t i = 0; i < v; ++i) total += std::exp(row[i] - top);
+    const auto label = static_cast<std::size_t>(labels[n]);
+    d.loss += (top - row[label] + std::log(total)) / count;
+    for (std::size_t i = 0; i < v; ++i) {
+      d.gradient[n * v + i] = (std::exp(row[i] - top) / total - (i == label ? 1 : 0)) / count;
+    }
+  }
+  return d;
+}
+
+double loss_of(const Logits& logits, const Ids& labels, double count) {
+  return whole(cross_entropy<vocab>(logits, labels, count).loss)[0];
+}
+
+void loss_as_dense(const Grid& mesh, const Sizes& z, std::uint64_t seed, double deviation) {
+  const auto logits = random<Logits>(mesh, {z.b, z.s, z.v}, seed, deviation);
+  const auto labels = random_ids<Ids>(mesh, {z.b, z.s}, seed + 1, z.v);
+  const double count = static_cast<double>(std::max<std::size_t>(z.tokens(), 1));
+  const Dense dense = dense_cross_entropy(whole(logits), whole(labels), z.v, count);
+
+  auto saved = cross_entropy<vocab>(logits, labels, count);
+  static_assert(std::is_same_v<decltype(saved.loss), On<Dims<>, Partial<dp>>>);
+  require_near(whole(saved.loss), {dense.loss}, 1e-13, "loss");
+  const auto seed_of_loss = gradient_seed(saved.loss);
+  const Logits gradient = cross_entropy_backward<vocab>(std::move(saved), labels, seed_of_loss);
+  require_near(whole(gradient), dense.gradient, 1e-13, "gradient of the logits");
+}
+
+template <class To, class Y>
+void embedding_as_dense(const Grid& mesh, const Sizes& z, std::uint64_t seed) {
+  const auto table = random<Table>(mesh, {z.v, z.h}, seed);
+  const auto ids = random_ids<Ids>(mesh, {z.b, z.s}, seed + 1, z.v);
+  const auto dy = random<Y>(mesh, {z.b, z.s, z.h}, seed + 2);
+  const auto rows = whole(table), chosen = whole(ids), grads = whole(dy);
+  std::vector<double> y(z.tokens() * z.h), dtable(z.v * z.h);
+  for (std::size_t n = 0; n < z.tokens(); ++n) {
+    const auto id = static_cast<std::size_t>(chosen[n]);
+    for (std::size_t i = 0; i < z.h; ++i) {
+      y[n * z.h + i] = rows[id * z.h + i];
+      dtable[id * z.h + i] += grads[n * z.h + i];
+    }
+  }
+  const Y found = vocabulary_embedding<To, vocab>(table, ids);
+  require(whole(found) == y, "the rows of the table, to the bit");
+  const auto gradient = vocabulary_embedding_backward<vocab>(table, ids, dy);
+  static_assert(std::is_same_v<decltype(gradient), const On<Table::dims, Partial<dp>, Shard<vocab, tp>>>);
+  require_near(whole(gradient), dtable, 1e-14, "gradient of the table", 8.0);
+}
+
+}  // namespace
+
+TEST_CASE("vocabulary embedding: the rows of the table, and their gradients, whatever the split") {
+  Draw draw(2);
+  constexpr std::size_t sizes[] = {0, 1, 2, 3, 5, 7, 8}, vocabs[] = {1, 2, 3, 5, 7, 11, 64};
+  const int cases = full() ? 400 : 25;
+  for (int i = 0; i < cases; ++i) {
+    const Ranks ranks = draw.ranks();
+    const Sizes z{draw.of(sizes), draw.of(sizes), draw.of(vocabs), draw.of(sizes)};
+    CAPTURE(ranks.data);
+    CAPTURE(ranks.tensor);
+    CAPTURE(z.b);
+    CAPTURE(z.s);
+    CAPTURE(z.v);
+    CAPTURE(z.h);
+    CHECK_NOTHROW(on_grid(ranks, [&](const Grid& mesh) {
+      const auto seed = static_cast<std::uint64_t>(i) * 10;
+      embedding_as_dense<Shard<seq, tp>, Sequence>(mesh, z, seed);
+      embedding_as_dense<Replicate<tp>, Whole>(mesh, z, seed);
+    }));
+  }
+}
+
+TEST_CASE("cross entropy: loss and gradient are the dense ones, whatever the split") {
+  Draw draw(3);
+  constexpr std::size_t sizes[] = {0, 1, 2, 3, 5, 7, 8}, vocabs[] = {1, 2, 3, 5, 7, 11, 64};
+  const int cases = full() ? 400 : 25;
+  for (int i = 0; i < cases; ++i) {
+    const Ranks ranks = draw.ranks();
+    const Sizes z{draw.of(sizes), draw.of(sizes), draw.of(vocabs), 1};
+    CAPTURE(ranks.data);
+    CAPTURE(ranks.tensor);
+    CAPTURE(z.b);
+    CAPTURE(z.s);
+    CAPTURE(z.v);
+    CHECK_NOTHROW(on_grid(
+        ranks, [&](const Grid& mesh) { loss_as_dense(mesh, z, static_cast<std::uint64_t>(i) * 10, 3.0); }));
+  }
+}
+
+TEST_CASE("cross entropy: logits of ten thousand neither overflow nor lose the label") {
+  for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 3}, Ranks{1, 8}}) {
+    on_grid(ranks, [](const Grid& mesh) {
+      loss_as_dense(mesh, {3, 5, 7, 1}, 5, 1e4);
+      // One logit of +1e4 among -1e4, at every position in turn, which is every rank's in turn.
+      const std::size_t v = 7;
+      const auto logits = generate<Logits>(mesh, {2, v, v}, [](const auto& i) {
+        return i.template position<seq>() == i.template position<vocab>() ? 1e4 : -1e4;
+      });
+      const auto right = generate<Ids>(mesh, {2, v}, [](const auto& i) { return i.template position<seq>(); });
+      require(loss_of(logits, right, 1) == 0, "a certain and right guess costs nothing");
+      const auto wrong =
+          generate<Ids>(mesh, {2, v}, [&](const auto& i) { return (i.template position<seq>() + 1) % v; });
+      require(loss_of(logits, wrong, 1) == 2e4 * 2 * v, "a certain and wrong guess costs the difference");
+    });
+  }
+}
+
+TEST_CASE("cross entropy: laws") {
+  for (const Ranks ranks : {Ranks{1, 1}, Ranks{3, 2}, Ranks{1, 9}}) {
+    on_grid(ranks, [](const Grid& mesh) {
+      const std::size_t b = 3, s = 4, v = 5;
+      const double tokens = static_cast<double>(b * s);
+      const auto labels = random_ids<Ids>(mesh, {b, s}, 1, v);
+      require_near({loss_of(Logits(mesh, {b, s, v}), labels, tokens)}, {std::log(5.0)}, 1e-15, "equal logits");
+      const auto logits = random<Logits>(mesh, {b, s, v}, 2);
+      const double loss = loss_of(logits, labels, tokens);
+      const auto shifted = map([](double z) { return z + 100; }, logits);
+      require_near({loss_of(shifted, labels, tokens)}, {loss}, 1e-13, "a constant changes nothing");
+      require_near({loss_of(logits, labels, 1) / tokens}, {loss}, 1e-14, "the count divides once");
+      auto saved = cross_entropy<vocab>(logits, labels, tokens);
+      const auto ones = gradient_seed(saved.loss);
+      const auto gradient = cross_entropy_backward<vocab>(std::move(saved), labels, ones * 2.0);
+      require_near(whole(sum<vocab>(gradient)), std::vector<double>(b * s), 1e-15, "gradients of a token sum to 0");
+      require_near(whole(gradient),
+                   [&] {
+                     auto once = dense_cross_entropy(whole(logits), whole(labels), v, tokens).gradient;
+                     for (double& g : once) g *= 2;
+                     return once;
+                   }(),
+                   1e-15, "the seed multiplies");
+    });
+  }
+}
+
+TEST_CASE("cross entropy and embedding: the gradients are derivatives") {
+  for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 3}}) {
+    on_grid(ranks, [](const Grid& mesh) {
+      // The embedding's rows are the logits: one function of the table, [v, v].
+      using SquareTable = On<Dims<key<vocab>, vocab>, Shard<key<vocab>, tp>>;
+      const std::size_t v = 4, b = 3, s = 2;
+      const auto ids = random_ids<Ids>(mesh, {b, s}, 1, v);
+      const auto labels = random_ids<Ids>(mesh, {b, s}, 2, v);
+      auto values = whole(random<SquareTable>(mesh, {v, v}, 3));
+      const auto logits_of = [&] {
+        const auto table = placed<SquareTable>(mesh, {v, v}, values);
+        return convert<Shard<vocab, tp>>(vocabulary_embedding<Replicate<tp>, key<vocab>>(table, ids));
+      };
+      auto saved = cross_entropy<vocab>(Logits(logits_of()), labels, 6);
+      const auto ones = gradient_seed(saved.loss);
+      const auto dlogits = convert<Replicate<tp>>(cross_entropy_backward<vocab>(std::move(saved), labels, ones));
+      const auto gradient = whole(vocabulary_embedding_backward<key<vocab>>(
+          placed<SquareTable>(mesh, {v, v}, values), ids, dlogits));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const auto at = [&, old = values[i]](double h) {
+          values[i] = old + h;
+          const double loss = loss_of(logits_of(), labels, 6);
+          values[i] = old;
+          return loss;
+        };
+        const double h = 1e-3;
+        const double numeric = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
+        require(std::abs(numeric - gradient[i]) < 1e-10, "the derivative along one entry of the table");
+      }
+    });
+  }
+}
+
+TEST_CASE("cross entropy: three all-reduces of one number per token, and a free backward") {
+  for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 1}, Ranks{1, 2}, Ranks{2, 3}, Ranks{3, 3}}) {
+    on_grid(ranks, [](const Grid& mesh) {
+      const std::size_t b = 5, s = 7, v = 11;
+      const auto logits = random<Logits>(mesh, {b, s, v}, 1);
+      const auto labels = random_ids<Ids>(mesh, {b, s}, 2, v);
+      const Traffic before_dp = mesh.along<dp>().traffic(), before = mesh.along<tp>().traffic();
+      auto saved = cross_entropy<vocab>(logits, labels, static_cast<double>(b * s));
+      const Traffic forward = mesh.along<tp>().traffic() - before;
+      const auto ones = gradient_seed(saved.loss);
+      cross_entropy_backward<vocab>(std::move(saved), labels, ones);
+      require(mesh.along<tp>().traffic() - before == forward, "the backward is local");
+      require(mesh.along<dp>().traffic() == before_dp, "nothing crosses dp");
+
+      const auto n = static_cast<std::uint64_t>(mesh.size<tp>());
+      require(forward.calls == (n == 1 ? 0 : 3), "max, sum and label");
+      // Along one dp coordinate 3 * 2(n-1) numbers per token of its own; over all of them every token once.
+      require(sum_over_ranks(mesh, forward.volume) == 3 * 2 * (n - 1) * b * s * sizeof(double), "volume");
+    });
+  }
+}
+
+TEST_CASE("vocabulary embedding: one conversion forward, and backward only where it is owed") {
+  on_grid({2, 3}, [](const Grid& mesh) {
+    const auto table = random<Table>(mesh, {11, 6}, 1);
+    const auto ids = random_ids<Ids>(mesh, {3, 5}, 2, 11);
+    const auto calls = [&](auto program) { return traffic_of<tp>(mesh, program).calls; };
+    require(calls([&] { vocabulary_embedding<Shard<seq, tp>, vocab>(table, ids); }) == 1, "reduce-scatter");
+    require(calls([&] { vocabulary_embedding<Replicate<tp>, vocab>(table, ids); }) == 1, "all-reduce");
+    const Sequence split(mesh, {3, 5, 6});
+    const Whole replicated(mesh, {3, 5, 6});
+    require(calls([&] { vocabulary_embedding_backward<vocab>(table, ids, split); }) == 1, "all-gather");
+    require(calls([&] { vocabulary_embedding_backward<vocab>(table, ids, replicated); }) == 0, "nothing");
+  });
+}
+
+TEST_CASE("a label or an index outside of the vocabulary is an error that names both") {
+  const auto message = [](auto program) -> std::string {
+    try {
+      on_grid({1, 2}, program);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const auto bad_ids = [](const Grid& mesh) { return generate<Ids>(mesh, {1, 3}, [](const auto&) { return 11; }); };
+  const std::string loss = message([&](const Grid& mesh) {
+    cross_entropy<vocab>(Logits(mesh, {1, 3, 11}), bad_ids(mesh), 3);
+  });
+  CHECK(loss.find("[0, 11)") != std::string::npos);
+  const std::string rows =
+      message([&](const Grid& mesh) { vocabulary_embedding<Replicate<tp>, vocab>(Table(mesh, {11, 2}), bad_ids(mesh)); });
+  CHECK(rows.find("[0, 11)") != std::string::npos);
+  CHECK(rows.find("found 11") != std::string::npos);
+}
+
+TEST_CASE("cross entropy in float: rounding only") {
+  using F = Tensor<float, Logits::dims, Logits::layout>;
+  on_grid({2, 2}, [](const Grid& mesh) {
+    const std::size_t b = 3, s = 5, v = 11;
+    const auto logits = random<F>(mesh, {b, s, v}, 1, 5);
+    const auto labels = random_ids<Ids>(mesh, {b, s}, 2, v);
+    auto saved = cross_entropy<vocab>(logits, labels, 15);
+    const Dense dense = dense_cross_entropy(whole(logits), whole(labels), v, 15);
+    require_near(whole(saved.loss), {dense.loss}, 1e-6, "loss");
+    const auto ones = gradient_seed(saved.loss);
+    require_near(whole(cross_entropy_backward<vocab>(std::move(saved), labels, ones)), dense.gradient, 1e-7, "gradient");
+  });
+}
