@@ -45,19 +45,19 @@ struct Options {
   std::int64_t head_dim = 0;  ///< hidden / heads
   std::int64_t layers = 4;
   std::int64_t ffn = 0;  ///< 4 * hidden unless given
-  std::int64_t sequence = 128;
+  std::int64_t sequence = 64;
   std::int64_t vocab = 256;
   Precision element = Precision::f32;
 
-  std::int64_t steps = 600;
-  std::int64_t batch = 16;  ///< sequences per step, over all ranks
+  std::int64_t steps = 1600;
+  std::int64_t batch = 12;  ///< sequences per step, over all ranks
   double learning_rate = 2e-3;
-  std::int64_t warmup = 50;
+  std::int64_t warmup = 100;
   double weight_decay = 0.1;
   double clip = 1.0;
   double dropout = 0.0;
   std::uint64_t seed = 1;
-  std::int64_t evaluate_every = 100;  ///< 0: only at the end
+  std::int64_t evaluate_every = 200;  ///< 0: only at the end
 
   std::int64_t check = 0;  ///< steps to compare with one rank; 0: none
   std::int64_t sample = 400;

@@ -35,7 +35,7 @@ static_assert(same<dual_of<R, S>, refused<because::gradient_arrives_sharded_wher
 static_assert(same<dual_of<On<Partial<tp, Max>>, R>, refused<because::Partial_with_this_reduction_has_no_gradient<tp>,
                                                              try_<convert_<Replicate<tp>>>>>);
 static_assert(same<dual_of<R, Layout<Mesh<tp>>>,
-                   refused<because::meshes_differ, try_<name_an_axis_of_this_mesh>, R, Layout<Mesh<tp>>>>);
+                   refused<because::meshes_differ, try_<bring_both_to_one_mesh>, R, Layout<Mesh<tp>>>>);
 
 // Several axes at once; those that are right already stay.
 static_assert(goes<On<Shard<batch, dp>, Partial<tp>>, On<Shard<batch, dp>, Shard<seq, tp>>, On<Shard<batch, dp>>,

@@ -3,10 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdint>
+#include <initializer_list>
 
 namespace {
 
+__extension__ using Wide = unsigned __int128;
 using meshwise::Range;
 using meshwise::split;
 using meshwise::split_begin;
@@ -61,7 +62,7 @@ TEST_CASE("the largest counts do not overflow") {
       for (std::size_t k = 0; k < n; ++k) {
         const Range part = split(count, n, k);
         REQUIRE(part.begin == next);
-        REQUIRE(part.begin == static_cast<std::size_t>(static_cast<unsigned __int128>(count) * k / n));
+        REQUIRE(part.begin == static_cast<std::size_t>(static_cast<Wide>(count) * k / n));
         REQUIRE(part.size - count / n <= 1);
         next = part.end();
       }

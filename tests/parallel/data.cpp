@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <optional>
 
 #include "meshwise/layout/dual.hpp"
 #include "support.hpp"
@@ -21,12 +22,16 @@ using Buckets = GradientBuckets<dp, float, Grid>;
 
 constexpr std::size_t huge = std::size_t{1} << 40;
 
-// Every rank along dp brings a gradient of its own; ranks along tp bring the same where they replicate.
+// Ranks bring gradients of their own along the axes over which T owes a sum, and agree along the others.
 template <class T>
 T gradient(const Grid& mesh, const Extents<typename T::dims>& extents, std::uint64_t seed) {
-  using Plain = Tensor<float, typename T::dims, typename detail::settled_of<T, dp>::layout>;
-  const auto own = random<Plain>(mesh, extents, stream_seed(seed, static_cast<std::uint64_t>(mesh.coordinate<dp>())));
-  return T(mesh, extents, own.storage(), own.offset());
+  std::uint64_t own = stream_seed(seed, static_cast<std::uint64_t>(mesh.coordinate<dp>()));
+  if (std::is_same_v<T, OwesBoth>) own = stream_seed(own, static_cast<std::uint64_t>(mesh.coordinate<tp>()));
+  T result(mesh, extents);
+  const auto values = result.mutable_local();
+  detail::for_each_index(result,
+                         [&](const auto& index, std::size_t i) { values[i] = normal<float>(own, index.linear); });
+  return result;
 }
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
@@ -63,19 +68,23 @@ TEST_CASE("gradient buckets: the sums of separate all-reduces, to the bit, whate
     CAPTURE(ranks.tensor);
     CAPTURE(lengths.size());
     CHECK_NOTHROW(on_grid(ranks, [&](const Grid& mesh) {
+      std::vector<Vector> gradients;
+      std::vector<On<Dims<flat>>> sums;
+      std::uint64_t elements = 0;
+      for (std::size_t k = 0; k < lengths.size(); ++k) {
+        gradients.push_back(gradient<Vector>(mesh, {lengths[k]}, k));
+        sums.push_back(convert<Replicate<dp>>(gradients[k]));
+        elements += lengths[k];
+      }
       for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{1} << 17, huge}) {
         Buckets buckets(mesh, bytes);
         std::vector<Buckets::Ticket<Vector>> tickets;
         const Traffic over_dp = traffic_of<dp>(mesh, [&] {
-          for (std::size_t k = 0; k < lengths.size(); ++k) {
-            tickets.push_back(buckets.add(gradient<Vector>(mesh, {lengths[k]}, k)));
-          }
+          for (const Vector& g : gradients) tickets.push_back(buckets.add(g));
           buckets.flush();
         });
         require(buckets.count() == buckets_of(lengths, bytes), "the number of buckets");
         require(over_dp.calls == (mesh.size<dp>() == 1 ? 0 : buckets.count()), "one all-reduce per bucket");
-        std::uint64_t elements = 0;
-        for (std::size_t n : lengths) elements += n;
         const auto others = static_cast<std::uint64_t>(mesh.size<dp>() - 1);
         require(sum_over_ranks(mesh, over_dp.volume) ==
                     2 * others * elements * sizeof(float) * static_cast<std::uint64_t>(mesh.size<tp>()),
@@ -83,9 +92,8 @@ TEST_CASE("gradient buckets: the sums of separate all-reduces, to the bit, whate
         for (std::size_t k = 0; k < lengths.size(); ++k) {
           const auto sum = buckets.take(tickets[k]);
           static_assert(std::is_same_v<decltype(sum), const On<Dims<flat>>>);
-          const auto alone = convert<Replicate<dp>>(gradient<Vector>(mesh, {lengths[k]}, k));
-          require(sum.extents() == alone.extents(), "the extents");
-          require(same_bits(sum.local(), alone.local()), "the bits of a separate all-reduce");
+          require(sum.extents() == sums[k].extents(), "the extents");
+          require(same_bits(sum.local(), sums[k].local()), "the bits of a separate all-reduce");
         }
       }
     }));

@@ -113,7 +113,7 @@ inline void combine(Fold fold, Stream stream, std::size_t bytes, const void* con
 inline bool trivial(const char* operation, Stream stream, std::size_t bytes, const void* const* from, int sources,
                     void* const* to, int destinations, bool streaming) {
   if (bytes == 0 || destinations <= 0) return true;
-  if (sources < 1) fail(operation, "at least 1 source", std::to_string(sources), "pass the array to reduce");
+  if (sources < 1) fail(operation, "at least 1 source", std::to_string(sources), "pass the arrays to combine");
   if (sources == 1) copy(stream, bytes, from[0], to, destinations, streaming);
   return sources == 1;
 }

@@ -101,7 +101,7 @@ consteval auto dual_chain(list<A, Rest...>, list<Waiting...>, Steps steps) {
 template <class Value, class Grad>
 consteval auto dual_steps() {
   if constexpr (!std::is_same_v<grid_of<Value>, grid_of<Grad>>) {
-    return type<refused<because::meshes_differ, try_<name_an_axis_of_this_mesh>, Value, Grad>>{};
+    return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, Value, Grad>>{};
   } else {
     return dual_chain<Value, Grad>(axes_of_layout<Value>{}, list<>{}, list<>{});
   }

@@ -23,14 +23,32 @@ template <class... Placements>
 struct convert_both_operands_;
 template <class Value>
 struct backward_to_;
+/// Takes the Partial that is wanted in the end.
+template <class Wanted>
+struct generate_it_replicated_then_view_as_;
 struct wrap_it_in_linear_if_it_is;
 struct use_convert_if_communication_is_meant;
 struct rename_one_of_them_with_key;
 struct list_each_axis_once;
 struct list_all_axes_of_a_dim_in_one_Shard;
+struct use_it_as_it_is;
 struct move_the_minor_axes_first;
+struct move_the_other_axes_of_its_dim_first;
+struct take_the_mesh_with_this_axis_added;
+struct bring_both_to_one_mesh;
+struct use_one_element_type;
+struct use_indices_of_an_integer_type;
 struct name_an_axis_of_this_mesh;
 struct name_a_dim_of_this_tensor;
+struct name_a_dim_of_both_operands;
+struct choose_a_dim_that_the_tensor_lacks;
+struct keep_it_in_the_result_or_sum_it_first;
+struct put_it_first_in_the_dims;
+struct put_it_last_in_the_dims;
+struct put_the_operand_with_more_dims_first;
+struct give_both_the_same_dims_in_the_same_order;
+struct give_the_indices_the_other_dims;
+struct give_the_parameters_the_last_dim_only;
 struct give_the_gradient_the_dims_of_the_value;
 struct convert_the_gradient_yourself_to_Partial_or_Replicate;
 
@@ -68,6 +86,12 @@ template <class D>
 struct dim_placed_differently_in_the_operands;
 template <class D>
 struct needs_the_whole_dim;
+template <class D>
+struct dim_is_not_first;
+template <class D>
+struct dim_is_not_last;
+template <class A>
+struct Partial_cannot_be_generated;
 template <class... Placements>
 struct view_would_communicate;
 template <class Named, class Actual>
@@ -76,7 +100,14 @@ template <class A>
 struct gradient_arrives_sharded_where_the_value_is_replicated;
 template <class A>
 struct Partial_with_this_reduction_has_no_gradient;
+template <class A>
+struct gradient_still_owes_a_sum;
+template <class A>
+struct gradient_owes_no_sum;
 struct gradient_is_not_in_the_dual_of_the_value;
+template <class E>
+struct indices_are_not_integers;
+struct layouts_differ;
 struct dims_differ;
 struct elements_differ;
 struct meshes_differ;

@@ -13,12 +13,16 @@
 #include "meshwise/layout/axis.hpp"
 #include "meshwise/layout/detail/list.hpp"
 #include "meshwise/layout/name.hpp"
+#include "meshwise/layout/refused.hpp"
 
 namespace meshwise {
 
 struct Gemm;  // tensor/gemm.hpp: the matrix products of this mesh's local operations
 
 namespace detail {
+
+template <class A, class Grid>
+using foreign_axis = refused<because::axis_not_in_the_mesh<A>, try_<name_an_axis_of_this_mesh>, Grid>;
 
 /// One axis as this rank sees it.
 struct MeshAxis {
@@ -73,19 +77,31 @@ class Mesh {
 
   /// Ranks along an axis.
   template <Axis A>
+    requires detail::contains<A, axes>
   int size() const {
     return entry<A>().size;
   }
+  template <Axis A>
+    requires(!detail::contains<A, axes>)
+  auto size() const -> detail::foreign_axis<A, Mesh>;
   /// This rank's position along an axis.
   template <Axis A>
+    requires detail::contains<A, axes>
   int coordinate() const {
     return entry<A>().coordinate;
   }
+  template <Axis A>
+    requires(!detail::contains<A, axes>)
+  auto coordinate() const -> detail::foreign_axis<A, Mesh>;
   /// The communicator of the ranks that differ from this one in A only.
   template <Axis A>
+    requires detail::contains<A, axes>
   Communicator& along() const {
     return entry<A>().line;
   }
+  template <Axis A>
+    requires(!detail::contains<A, axes>)
+  auto along() const -> detail::foreign_axis<A, Mesh>;
   /// The communicator that the mesh was made from.
   Communicator& world() const { return *state_->world; }
   /// Whether all coordinates are 0.
@@ -102,17 +118,23 @@ class Mesh {
 
   /// The same ranks seen without axis A: what is inside one coordinate of A.
   template <Axis A>
+    requires detail::contains<A, axes>
   auto without() const {
-    static_assert(detail::contains<A, axes>, "the axis is not in this mesh");
     return rebuilt(detail::without<A, axes>{});
   }
+  template <Axis A>
+    requires(!detail::contains<A, axes>)
+  auto without() const -> detail::foreign_axis<A, Mesh>;
 
   /// The ranks along A alone, as a mesh of one axis.
   template <Axis A>
+    requires detail::contains<A, axes>
   Mesh<A> only() const {
-    static_assert(detail::contains<A, axes>, "the axis is not in this mesh");
     return rebuilt(detail::list<A>{});
   }
+  template <Axis A>
+    requires(!detail::contains<A, axes>)
+  auto only() const -> detail::foreign_axis<A, Mesh>;
 
   /// Whether two handles speak of the same grid.
   friend bool operator==(const Mesh& a, const Mesh& b) { return a.state_ == b.state_ && a.index_ == b.index_; }
@@ -131,7 +153,6 @@ class Mesh {
 
   template <class A>
   detail::MeshAxis& entry() const {
-    static_assert(detail::contains<A, axes>, "the axis is not in this mesh");
     return state_->axes[index_[static_cast<std::size_t>(detail::index_of<A, axes>)]];
   }
   template <class... Kept>

@@ -17,6 +17,23 @@ template <class T, class A>
 using settled_of = Tensor<typename T::element, typename T::dims,
                           typename layout_after<typename T::layout, Replicate<A>>::is, typename T::space>;
 
+/// The verdict on adding a gradient to buckets of E that are summed over A.
+template <class T, class A, class E>
+consteval auto bucket_verdict() {
+  using P = placement_on<typename T::layout, A>;
+  if constexpr (!std::is_same_v<typename T::element, E>) {
+    return type<refused<because::elements_differ, try_<use_one_element_type>, typename T::element, E>>{};
+  } else if constexpr (!placement_traits<P>::partial) {
+    return type<refused<because::gradient_owes_no_sum<A>, try_<use_it_as_it_is>, typename T::layout>>{};
+  } else if constexpr (!std::is_same_v<P, Partial<A>>) {
+    return type<map_of<T, true>>{};
+  } else {
+    return type<accepted<T>>{};
+  }
+}
+template <class T, class A, class E>
+using bucket_of = typename decltype(bucket_verdict<operand<T>, A, E>())::is;
+
 }  // namespace detail
 
 /// Sums gradients over one axis in few large all-reduces: the buckets of data parallelism.
@@ -45,9 +62,8 @@ class GradientBuckets {
       : mesh_(mesh), capacity_(std::max<std::size_t>(bucket_bytes / sizeof(E), 1)) {}
 
   template <AnyTensor T>
-    requires std::is_same_v<detail::placement_on<typename T::layout, A>, Partial<A>>
+    requires detail::is_accepted<detail::bucket_of<T, A, E>>
   Ticket<T> add(T gradient) {
-    static_assert(std::is_same_v<typename T::element, E>, "the buckets hold elements of another type");
     const std::size_t n = gradient.local().size();
     if (!pending_.empty() && filled_ + n > capacity_) flush();
     const Ticket<T> ticket{buckets_.size(), filled_, gradient.extents()};
@@ -56,6 +72,10 @@ class GradientBuckets {
     pending_.push_back({gradient.storage(), gradient.local()});
     return ticket;
   }
+
+  template <AnyTensor T>
+    requires(!detail::is_accepted<detail::bucket_of<T, A, E>>)
+  auto add(T gradient) -> detail::bucket_of<T, A, E>;
 
   /// Sums what has been added since the last flush; collective over A.
   void flush() {

@@ -25,6 +25,29 @@ auto sum_over_all_but(const T& x) {
       decltype(without_known<Kept>(dims_of<typename T::dims>{})){});
 }
 
+/// The verdict on adding a bias to a tensor that a verdict allowed.
+template <class Verdict, class Bias>
+consteval auto biased_verdict() {
+  if constexpr (!is_accepted<Verdict>) {
+    return type<Verdict>{};
+  } else {
+    return type<elementwise_of<typename Verdict::is, Bias, Combining::additive>>{};
+  }
+}
+template <class X, class Weight, class Bias, class... Summed>
+using column_linear_of = typename decltype(biased_verdict<contract_of<X, Weight, Summed...>, Bias>())::is;
+
+template <class P, class X, class Weight, class Bias, class... Summed>
+using row_linear_of =
+    typename decltype(biased_verdict<converted_of<contract_of<X, Weight, Summed...>, P>, Bias>())::is;
+
+template <class G, class X, class Weight>
+using column_linear_backward_of =
+    both_of<einsum_of<G, Weight, typename operand<X>::dims>, einsum_of<X, G, typename operand<Weight>::dims>>;
+
+template <class G, class X, class Weight>
+using row_linear_backward_of = backward_through<einsum_of<X, Weight, typename operand<G>::dims>, G>;
+
 }  // namespace detail
 
 /// x W + b with W split by output: every rank along the axis computes its own outputs from the whole input.
@@ -33,9 +56,14 @@ auto sum_over_all_but(const T& x) {
 /// `Shard<out, tp>`; bias: [out...], split alike. Result: [rows..., out...], split alike. Cost: local only.
 /// Source: Shoeybi et al., "Megatron-LM", arXiv 1909.08053, section 3 (column-parallel).
 template <Dim... Summed, AnyTensor X, AnyTensor Weight, AnyTensor Bias>
+  requires detail::is_accepted<detail::column_linear_of<X, Weight, Bias, Summed...>>
 auto column_linear(const X& x, const Weight& weight, const Bias& bias) {
   return contract<Summed...>(x, weight) + bias;
 }
+template <Dim... Summed, AnyTensor X, AnyTensor Weight, AnyTensor Bias>
+  requires(!detail::is_accepted<detail::column_linear_of<X, Weight, Bias, Summed...>>)
+auto column_linear(const X& x, const Weight& weight, const Bias& bias)
+    -> detail::column_linear_of<X, Weight, Bias, Summed...>;
 
 /// The gradients of column_linear.
 ///
@@ -43,6 +71,7 @@ auto column_linear(const X& x, const Weight& weight, const Bias& bias) {
 /// the weight (each rank knows the part that its own outputs contribute: convert it), and the gradients of weight and
 /// bias, split like them and Partial over the axes that shard the rows. Cost: local only.
 template <AnyTensor G, AnyTensor X, AnyTensor Weight>
+  requires detail::is_accepted<detail::column_linear_backward_of<G, X, Weight>>
 auto column_linear_backward(const G& dy, const X& x, const Weight& weight) {
   using rows = decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(
       detail::dims_of<typename X::dims>{}));
@@ -53,6 +82,11 @@ auto column_linear_backward(const G& dy, const X& x, const Weight& weight) {
   return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
 }
 
+template <AnyTensor G, AnyTensor X, AnyTensor Weight>
+  requires(!detail::is_accepted<detail::column_linear_backward_of<G, X, Weight>>)
+auto column_linear_backward(const G& dy, const X& x, const Weight& weight)
+    -> detail::column_linear_backward_of<G, X, Weight>;
+
 /// x W + b with W split by input: the ranks' products are partial sums, which `To` brings to their layout, and the bias
 /// is added once, after the sum.
 ///
@@ -60,9 +94,14 @@ auto column_linear_backward(const G& dy, const X& x, const Weight& weight) {
 /// x: [rows..., Summed...] split like weight: [Summed..., out...] with `Shard<one of Summed, tp>`; bias: [out...],
 /// replicated. Cost: one conversion of the result. Source: as column_linear (row-parallel).
 template <Placement To, Dim... Summed, AnyTensor X, AnyTensor Weight, AnyTensor Bias>
+  requires detail::is_accepted<detail::row_linear_of<To, X, Weight, Bias, Summed...>>
 auto row_linear(const X& x, const Weight& weight, const Bias& bias) {
   return convert<To>(contract<Summed...>(x, weight)) + bias;
 }
+template <Placement To, Dim... Summed, AnyTensor X, AnyTensor Weight, AnyTensor Bias>
+  requires(!detail::is_accepted<detail::row_linear_of<To, X, Weight, Bias, Summed...>>)
+auto row_linear(const X& x, const Weight& weight, const Bias& bias)
+    -> detail::row_linear_of<To, X, Weight, Bias, Summed...>;
 
 /// The gradients of row_linear.
 ///
@@ -70,6 +109,7 @@ auto row_linear(const X& x, const Weight& weight, const Bias& bias) {
 /// bias, Partial over the axes that shard the rows of x and dy. Cost: the backward of the conversion: an all-gather of
 /// dy where the result was reduce-scattered, nothing where it was all-reduced.
 template <AnyTensor G, AnyTensor X, AnyTensor Weight>
+  requires detail::is_accepted<detail::row_linear_backward_of<G, X, Weight>>
 auto row_linear_backward(const G& dy, const X& x, const Weight& weight) {
   using rows = decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(
       detail::dims_of<typename X::dims>{}));
@@ -81,5 +121,8 @@ auto row_linear_backward(const G& dy, const X& x, const Weight& weight) {
   auto db = detail::sum_over_all_but<out>(dy);
   return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
 }
+template <AnyTensor G, AnyTensor X, AnyTensor Weight>
+  requires(!detail::is_accepted<detail::row_linear_backward_of<G, X, Weight>>)
+auto row_linear_backward(const G& dy, const X& x, const Weight& weight) -> detail::row_linear_backward_of<G, X, Weight>;
 
 }  // namespace meshwise

@@ -17,18 +17,28 @@ namespace meshwise {
 /// To: `Replicate<tp>` or `Shard<seq, tp>`. table: [V, width...] with `Shard<V, tp>`; ids: integers. Cost: one
 /// conversion of the result. Source: arXiv 1909.08053, section 3.
 template <Placement To, Dim V, AnyTensor Table, AnyTensor Ids>
+  requires detail::is_accepted<detail::converted_of<detail::lookup_of<V, Table, Ids>, To>>
 auto vocabulary_embedding(const Table& table, const Ids& ids) {
   return convert<To>(lookup<V>(table, ids));
 }
+template <Placement To, Dim V, AnyTensor Table, AnyTensor Ids>
+  requires(!detail::is_accepted<detail::converted_of<detail::lookup_of<V, Table, Ids>, To>>)
+auto vocabulary_embedding(const Table& table, const Ids& ids)
+    -> detail::converted_of<detail::lookup_of<V, Table, Ids>, To>;
 
 /// The gradient of the table: split like it, Partial over the axes that shard the ids.
 ///
 /// dy: placed like the result. Cost: the backward of the conversion (an all-gather where it was a reduce-scatter).
 template <Dim V, AnyTensor Table, AnyTensor Ids, AnyTensor G>
+  requires detail::is_accepted<detail::backward_through<detail::lookup_of<V, Table, Ids>, G>>
 auto vocabulary_embedding_backward(const Table& table, const Ids& ids, const G& dy) {
   using Rows = typename detail::lookup_of<V, Table, Ids>::is;
   return lookup_backward<V>(table, ids, backward_to<Rows>(dy));
 }
+template <Dim V, AnyTensor Table, AnyTensor Ids, AnyTensor G>
+  requires(!detail::is_accepted<detail::backward_through<detail::lookup_of<V, Table, Ids>, G>>)
+auto vocabulary_embedding_backward(const Table& table, const Ids& ids, const G& dy)
+    -> detail::backward_through<detail::lookup_of<V, Table, Ids>, G>;
 
 namespace detail {
 
@@ -56,6 +66,7 @@ struct CrossEntropy {
 /// logits. Overflow cannot happen. Errors: a label outside of V; refused for a Partial.
 /// Source: arXiv 1909.08053, section 3.
 template <Dim V, AnyTensor Logits, AnyTensor Labels>
+  requires detail::is_accepted<detail::pick_of<V, Logits, Labels>>
 auto cross_entropy(const Logits& logits, const Labels& labels, double count) {
   using E = typename Logits::element;
   using split_over = detail::shard_axes<typename Logits::layout, V>;
@@ -77,15 +88,28 @@ auto cross_entropy(const Logits& logits, const Labels& labels, double count) {
   return CrossEntropy<decltype(scaled), decltype(probabilities)>{std::move(scaled), std::move(probabilities), count};
 }
 
+template <Dim V, AnyTensor Logits, AnyTensor Labels>
+  requires(!detail::is_accepted<detail::pick_of<V, Logits, Labels>>)
+auto cross_entropy(const Logits& logits, const Labels& labels, double count) -> detail::pick_of<V, Logits, Labels>;
+
+namespace detail {
+
+/// The verdict on the seed and the labels of the backward.
+template <class V, class Loss, class Logits, class Labels, class Seed>
+using cross_entropy_backward_of =
+    both_of<pick_of<V, Logits, Labels>, alike_of<Seed, decltype(gradient_seed(std::declval<const Loss&>()))>>;
+
+}  // namespace detail
+
 /// The gradient of the logits: (probabilities - one at the label) * seed / count.
 ///
 /// saved: what cross_entropy returned, used up; labels: as given; seed: gradient_seed(loss), or a scalar like it. Result:
 /// placed like the logits. Cost: local only, in place.
 template <Dim V, class Loss, class Logits, AnyTensor Labels, AnyTensor Seed>
+  requires detail::is_accepted<detail::cross_entropy_backward_of<V, Loss, Logits, Labels, Seed>>
 auto cross_entropy_backward(CrossEntropy<Loss, Logits> saved, const Labels& labels, const Seed& seed) {
   using E = typename Logits::element;
   using A = accumulate_t<E>;
-  static_assert(std::is_same_v<Seed, decltype(gradient_seed(saved.loss))>, "the seed is gradient_seed(loss)");
   const A scale = static_cast<A>(seed.local()[0]) * static_cast<A>(1.0 / saved.count);
   Logits gradient = std::move(saved.probabilities);
   const Range owned = gradient.template range<V>();
@@ -98,5 +122,9 @@ auto cross_entropy_backward(CrossEntropy<Loss, Logits> saved, const Labels& labe
   }
   return gradient;
 }
+template <Dim V, class Loss, class Logits, AnyTensor Labels, AnyTensor Seed>
+  requires(!detail::is_accepted<detail::cross_entropy_backward_of<V, Loss, Logits, Labels, Seed>>)
+auto cross_entropy_backward(CrossEntropy<Loss, Logits> saved, const Labels& labels, const Seed& seed)
+    -> detail::cross_entropy_backward_of<V, Loss, Logits, Labels, Seed>;
 
 }  // namespace meshwise

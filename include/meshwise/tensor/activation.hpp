@@ -24,6 +24,19 @@ struct Gelu {
   }
 };
 
+/// The verdict on the gradient G of gelu at X.
+template <class G, class X>
+consteval auto gelu_backward_verdict() {
+  using argument = map_of<X>;
+  if constexpr (!is_accepted<argument>) {
+    return type<argument>{};
+  } else {
+    return tensors_verdict<G, X, Combining::multiplicative>();
+  }
+}
+template <class G, class X>
+using gelu_backward_of = typename decltype(gelu_backward_verdict<operand<G>, operand<X>>())::is;
+
 }  // namespace detail
 
 /// Gaussian error linear unit in its tanh form, element by element.
@@ -48,18 +61,16 @@ auto gelu(T&& x) -> detail::map_of<T>;
 /// x: the argument that gelu had; dy: placed like x, or a Partial sum where x is replicated (it is linear in dy). Cost
 /// and errors as operator*.
 template <AnyTensor X, AnyTensor G>
-  requires detail::is_accepted<detail::elementwise_of<G, X, detail::Combining::multiplicative>>
+  requires detail::is_accepted<detail::gelu_backward_of<G, X>>
 auto gelu_backward(const X& x, G&& dy) {
   using E = typename X::element;
   using A = accumulate_t<E>;
-  using verdict = detail::elementwise_of<G, X, detail::Combining::multiplicative>;
-  static_assert(!detail::has_partial<typename X::layout>, "the argument of gelu is not a Partial");
-  return detail::zip_local<typename verdict::is>("gelu_backward", std::forward<G>(dy), x, [](E g, E value) {
+  return detail::zip_local<typename detail::gelu_backward_of<G, X>::is>("gelu_backward", std::forward<G>(dy), x, [](E g, E value) {
     return static_cast<E>(static_cast<A>(g) * detail::Gelu<A>::slope(static_cast<A>(value)));
   });
 }
 template <AnyTensor X, AnyTensor G>
-  requires(!detail::is_accepted<detail::elementwise_of<G, X, detail::Combining::multiplicative>>)
-auto gelu_backward(const X& x, G&& dy) -> detail::elementwise_of<G, X, detail::Combining::multiplicative>;
+  requires(!detail::is_accepted<detail::gelu_backward_of<G, X>>)
+auto gelu_backward(const X& x, G&& dy) -> detail::gelu_backward_of<G, X>;
 
 }  // namespace meshwise

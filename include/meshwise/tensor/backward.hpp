@@ -21,7 +21,19 @@ consteval auto backward_verdict() {
   }
 }
 template <class Value, class Grad>
-using backward_of = typename decltype(backward_verdict<bare<Value>, bare<Grad>>())::is;
+using backward_of = typename decltype(backward_verdict<operand<Value>, operand<Grad>>())::is;
+
+/// The verdict on the backward of a conversion of something that a verdict allowed.
+template <class Verdict, class G>
+consteval auto backward_through_verdict() {
+  if constexpr (!is_accepted<Verdict>) {
+    return type<Verdict>{};
+  } else {
+    return type<backward_of<typename Verdict::is, G>>{};
+  }
+}
+template <class Verdict, class G>
+using backward_through = typename decltype(backward_through_verdict<Verdict, G>())::is;
 
 }  // namespace detail
 
@@ -36,7 +48,7 @@ template <AnyTensor Value, AnyTensor G>
   requires detail::is_accepted<detail::backward_of<Value, G>>
 auto backward_to(G&& gradient) {
   using steps = decltype(detail::dual_steps<typename detail::bare<Value>::layout, typename detail::bare<G>::layout>());
-  return detail::steps(detail::bare<G>(std::forward<G>(gradient)), steps{});
+  return detail::steps<!std::is_lvalue_reference_v<G>>(detail::bare<G>(std::forward<G>(gradient)), steps{});
 }
 template <AnyTensor Value, AnyTensor G>
   requires(!detail::is_accepted<detail::backward_of<Value, G>>)

@@ -49,14 +49,14 @@ consteval auto einsum_verdict() {
   using lost = decltype(without_known<join<Result, shared>>(join<da, db>{}));
   using foreign = decltype(without_known<join<da, db>>(Result{}));
   if constexpr (!std::is_same_v<typename A::element, typename B::element>) {
-    return type<refused<because::elements_differ, try_<>, typename A::element, typename B::element>>{};
+    return type<refused<because::elements_differ, try_<use_one_element_type>, typename A::element, typename B::element>>{};
   } else if constexpr (!std::is_same_v<grid_of<LA>, grid_of<LB>>) {
-    return type<refused<because::meshes_differ, try_<>, LA, LB>>{};
+    return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, LA, LB>>{};
   } else if constexpr (foreign::size != 0) {
     return type<refused<because::dim_in_neither_operand<front<foreign>>, try_<name_a_dim_of_this_tensor>,
                         typename A::dims, typename B::dims>>{};
   } else if constexpr (lost::size != 0) {
-    return type<refused<because::summed_dim_only_in_one_operand<front<lost>>, try_<name_a_dim_of_this_tensor>,
+    return type<refused<because::summed_dim_only_in_one_operand<front<lost>>, try_<keep_it_in_the_result_or_sum_it_first>,
                         typename A::dims, typename B::dims>>{};
   } else {
     return []<class... Axes, class... Summed, class... Kept>(list<Axes...>, list<Summed...>, list<Kept...>) {
@@ -71,7 +71,7 @@ consteval auto einsum_verdict() {
             placements_except<LA, list<Summed...>>{} + placements_except<LB, list<Summed..., Kept...>>{} +
             partials_over(owed{})))::is;
         if constexpr (!AnyLayout<layout>) {
-          return type<layout>{};
+          return result_refused<LA, LB, layout>{};
         } else {
           return type<accepted<Tensor<typename A::element, dims_from<Result>, layout, typename A::space>>>{};
         }
@@ -81,7 +81,7 @@ consteval auto einsum_verdict() {
 }
 
 template <class A, class B, class ResultDims>
-using einsum_of = typename decltype(einsum_verdict<bare<A>, bare<B>, dims_of<ResultDims>>())::is;
+using einsum_of = typename decltype(einsum_verdict<operand<A>, operand<B>, dims_of<ResultDims>>())::is;
 
 /// The dims of contract<Summed...>(a, b): those of a that are not summed, then the new ones of b.
 template <class A, class B, class... Summed>
@@ -97,17 +97,17 @@ consteval auto contract_verdict() {
   using nowhere = decltype(without_known<join<da, db>>(list<Summed...>{}));
   using once = decltype(without_known<decltype(filtered<among<db>::template is>(da{}))>(list<Summed...>{}));
   if constexpr (nowhere::size != 0) {
-    return type<refused<because::dim_in_neither_operand<front<nowhere>>, try_<name_a_dim_of_this_tensor>,
+    return type<refused<because::dim_in_neither_operand<front<nowhere>>, try_<name_a_dim_of_both_operands>,
                         typename A::dims, typename B::dims>>{};
   } else if constexpr (once::size != 0) {
-    return type<refused<because::summed_dim_only_in_one_operand<front<once>>, try_<name_a_dim_of_this_tensor>,
+    return type<refused<because::summed_dim_only_in_one_operand<front<once>>, try_<name_a_dim_of_both_operands>,
                         typename A::dims, typename B::dims>>{};
   } else {
     return type<einsum_of<A, B, contracted_dims<A, B, Summed...>>>{};
   }
 }
 template <class A, class B, class... Summed>
-using contract_of = typename decltype(contract_verdict<bare<A>, bare<B>, Summed...>())::is;
+using contract_of = typename decltype(contract_verdict<operand<A>, operand<B>, Summed...>())::is;
 
 /// The labels of a dense local piece: dims numbered by their place in a list of all of them.
 template <class All, class T>

@@ -15,11 +15,26 @@ struct tensor_traits {
 };
 template <class E, class D, class L, class S>
 struct tensor_traits<Tensor<E, D, L, S>> {
-  static constexpr bool is_tensor = true;
+  static constexpr bool is_tensor = tensor_is_valid<D, L>;
+  using verdict = typename decltype(tensor_verdict<D, L>())::is;
+  using dims = D;
 };
 
 template <class T>
 using bare = std::remove_cv_t<std::remove_reference_t<T>>;
+
+}  // namespace detail
+
+/// Any tensor whose dims and layout agree.
+template <class T>
+concept AnyTensor = detail::tensor_traits<detail::bare<T>>::is_tensor;
+
+namespace detail {
+
+/// An operand's tensor type. Constrained, because compilers may form the return type of a refused overload before they
+/// check that its operands are tensors: no verdict may be asked about anything else.
+template <AnyTensor T>
+using operand = bare<T>;
 
 template <class T, class... Ps>
 using convert_verdict = conversion_verdict<typename T::layout, Ps...>;
@@ -49,29 +64,26 @@ consteval auto view_verdict() {
     return type<verdict>{};
   }
 }
-template <class T, class... Ps>
+template <AnyTensor T, class... Ps>
 using view_as_verdict = typename decltype(view_verdict<T, Ps...>())::is;
 
 }  // namespace detail
-
-/// Any tensor.
-template <class T>
-concept AnyTensor = detail::tensor_traits<detail::bare<T>>::is_tensor;
 
 /// Changes how the named axes place a tensor; the other axes stay as they are. The one verb that may communicate.
 ///
 /// Placements: each names one axis, or several for `Shard<dim, major, ..., minor>`; they are carried out in order, and
 /// a shard joins at the minor end of its dim. x: any layout. Cost: per axis what `Transition` says (see
 /// transition_volume), a result of the new local size; nothing where the layout is already so, and no copy in a group
-/// of one or for a slice of the outermost dim. An all_reduce of an rvalue that shares its storage with no other tensor
-/// is done in place. Ordering: collective over each axis that communicates, in program order on all its ranks.
+/// of one or for a slice of the outermost dim. An all_reduce of an rvalue is done in place, after a
+/// copy if another tensor shares its storage. Ordering: collective over each axis that communicates, in program order on all its ranks.
 /// Errors: refused at compile time for an axis that is not minor-most in its dim, not in the mesh, or a Partial whose
 /// reduction would change; at run time what the collective reports.
 template <Placement... Ps, AnyTensor T>
   requires detail::is_accepted<detail::convert_verdict<detail::bare<T>, Ps...>>
 auto convert(T&& x) {
   using L = typename detail::bare<T>::layout;
-  return detail::steps(detail::bare<T>(std::forward<T>(x)), decltype(detail::conversion_steps<L, Ps...>()){});
+  return detail::steps<!std::is_lvalue_reference_v<T>>(detail::bare<T>(std::forward<T>(x)),
+                                                       decltype(detail::conversion_steps<L, Ps...>()){});
 }
 template <Placement... Ps, AnyTensor T>
   requires(!detail::is_accepted<detail::convert_verdict<detail::bare<T>, Ps...>>)

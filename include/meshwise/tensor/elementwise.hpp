@@ -146,12 +146,17 @@ auto operator*(A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combin
 
 /// x times a number: linear, so a Partial sum stays one. Cost as map.
 template <AnyTensor T>
+  requires detail::is_accepted<detail::map_of<T, true>>
 auto operator*(T&& x, double factor) {
   using E = typename detail::bare<T>::element;
   const auto f = static_cast<accumulate_t<E>>(factor);
   return map(linear([f](E value) { return static_cast<E>(f * static_cast<accumulate_t<E>>(value)); }),
              std::forward<T>(x));
 }
+
+template <AnyTensor T>
+  requires(!detail::is_accepted<detail::map_of<T, true>>)
+auto operator*(T&& x, double factor) -> detail::map_of<T, true>;
 
 /// Adds b to a in place; b may have fewer dims. Both Partial, or neither.
 ///

@@ -67,6 +67,28 @@ void for_each_run(const T& x, const F& f) {
   }
 }
 
+/// The verdict on making a tensor of type T from a function of indices: no Partial.
+template <class T>
+consteval auto generate_verdict() {
+  using valid = typename tensor_traits<T>::verdict;
+  if constexpr (!is_accepted<valid>) {
+    return type<valid>{};
+  } else {
+    using owed = partials_of<typename T::layout>;
+    if constexpr (owed::size != 0) {
+      return type<refused<because::Partial_cannot_be_generated<front<axes_of<front<owed>>>>,
+                          try_<generate_it_replicated_then_view_as_<front<owed>>>, typename T::layout>>{};
+    } else {
+      return type<accepted<T>>{};
+    }
+  }
+}
+template <class T>
+using generate_of = typename decltype(generate_verdict<T>())::is;
+
+template <class T>
+using assume_of = typename tensor_traits<T>::verdict;
+
 }  // namespace detail
 
 /// A tensor whose elements are a function of their global index, so that its value does not depend on the layout.
@@ -75,8 +97,8 @@ void for_each_run(const T& x, const F& f) {
 /// holds, in local order. Cost: one call per local element, one allocation, no communication: replicas agree because f
 /// is a function.
 template <AnyTensor T, class F>
+  requires detail::is_accepted<detail::generate_of<T>>
 T generate(const typename T::grid& mesh, const Extents<typename T::dims>& extents, const F& f) {
-  static_assert(!detail::has_partial<typename T::layout>, "generate a replicated or sharded tensor, then view it");
   T result(mesh, extents, detail::uninitialised{});
   auto* out = result.mutable_local().data();
   detail::for_each_index(result, [&](const Index<typename T::dims>& index, std::size_t local) {
@@ -84,6 +106,10 @@ T generate(const typename T::grid& mesh, const Extents<typename T::dims>& extent
   });
   return result;
 }
+
+template <class T, class Grid, class F>
+  requires(!detail::is_accepted<detail::generate_of<T>>)
+auto generate(const Grid& mesh, const Extents<typename detail::tensor_traits<T>::dims>& extents, const F& f) -> detail::generate_of<T>;
 
 /// A tensor made of data that came from outside: each rank passes the piece that the layout gives it.
 ///
@@ -102,5 +128,8 @@ T assume(const typename T::grid& mesh, const Extents<typename T::dims>& extents,
   if (!local.empty()) std::memcpy(result.mutable_local().data(), local.data(), local.size_bytes());
   return result;
 }
+template <class T, class Grid, class Data>
+  requires(!detail::is_accepted<detail::assume_of<T>>)
+auto assume(const Grid& mesh, const Extents<typename detail::tensor_traits<T>::dims>& extents, const Data& local) -> detail::assume_of<T>;
 
 }  // namespace meshwise

@@ -28,7 +28,7 @@ consteval auto inside_verdict() {
   if constexpr (!contains<A, axes_of_layout<L>>) {
     return type<refused<because::axis_not_in_the_mesh<A>, try_<name_an_axis_of_this_mesh>, L>>{};
   } else if constexpr (!shards_alone<A, placement_on<L, A>>()) {
-    return type<refused<because::axis_does_not_shard_its_dim_alone<A>, try_<move_the_minor_axes_first>, L>>{};
+    return type<refused<because::axis_does_not_shard_its_dim_alone<A>, try_<move_the_other_axes_of_its_dim_first>, L>>{};
   } else {
     using grid = typename grid_from<without<A, axes_of_layout<L>>>::is;
     using layout = typename decltype(canonical_from<grid>(erase_axis<A>::all(placements_of<L>{})))::is;
@@ -36,12 +36,33 @@ consteval auto inside_verdict() {
   }
 }
 template <class T, class A>
-using inside_of = typename decltype(inside_verdict<bare<T>, A>())::is;
+using inside_of = typename decltype(inside_verdict<operand<T>, A>())::is;
 
-template <class L, class P, class Grid>
-consteval auto outside_layout() {
-  return canonical_from<Grid>(placements_of<L>{} + list<P>{});
+/// The verdict on claiming T back as P on a mesh: the type that results.
+template <class T, class P, class Grid>
+consteval auto outside_verdict() {
+  using L = typename T::layout;
+  using A = front<axes_of<P>>;
+  using axes = typename mesh_axes<Grid>::is;
+  if constexpr (!contains<A, axes>) {
+    return type<refused<because::axis_not_in_the_mesh<A>, try_<name_an_axis_of_this_mesh>, Grid>>{};
+  } else if constexpr (!std::is_same_v<without<A, axes>, axes_of_layout<L>>) {
+    return type<refused<because::meshes_differ, try_<take_the_mesh_with_this_axis_added>, Grid, L>>{};
+  } else {
+    using layout = typename decltype(canonical_from<Grid>(placements_of<L>{} + list<P>{}))::is;
+    using verdict = typename decltype(tensor_verdict<typename T::dims, layout>())::is;
+    if constexpr (is_accepted<verdict>) {
+      return type<accepted<Tensor<typename T::element, typename T::dims, layout, typename T::space>>>{};
+    } else {
+      return type<verdict>{};
+    }
+  }
 }
+template <class T, class P, class Grid>
+using outside_of = typename decltype(outside_verdict<operand<T>, P, Grid>())::is;
+
+template <class P>
+inline constexpr bool is_of_one_axis = axes_of<P>::size == 1;
 
 }  // namespace detail
 
@@ -72,14 +93,14 @@ auto inside(const T& x) -> detail::inside_of<T, A>;
 /// mesh: the mesh that has the axis too. P: `Replicate<A>` (all hold the same), `Partial<A, Op>` (their reduction is
 /// meant), or `Shard<D, A>` (they are the parts of dim D). y: this coordinate's tensor. extent: for a Shard, the global
 /// extent of D. Cost: none, storage is shared. Errors: a part of another size than the split rule gives.
-template <Placement P, class Grid, class E, class D, class L, class S>
-auto outside(const Grid& mesh, const Tensor<E, D, L, S>& y, std::size_t extent = 0) {
-  static_assert(detail::axes_of<P>::size == 1, "claim one axis at a time");
+template <Placement P, Axis... Axes, AnyTensor T>
+  requires(detail::is_of_one_axis<P> && detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)
+auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) {
   using A = detail::front<detail::axes_of<P>>;
-  using NewLayout = typename decltype(detail::outside_layout<L, P, Grid>())::is;
-  Extents<D> extents = y.extents();
+  using Result = typename detail::outside_of<T, P, Mesh<Axes...>>::is;
+  Extents<typename T::dims> extents = y.extents();
   if constexpr (detail::placement_traits<P>::shard) {
-    constexpr std::size_t d = detail::dim_index<typename detail::placement_traits<P>::dim, Tensor<E, D, L, S>>;
+    constexpr std::size_t d = detail::dim_index<typename detail::placement_traits<P>::dim, T>;
     const Range part = split(extent, static_cast<std::size_t>(mesh.template size<A>()),
                              static_cast<std::size_t>(mesh.template coordinate<A>()));
     if (part.size != extents[d]) {
@@ -88,7 +109,11 @@ auto outside(const Grid& mesh, const Tensor<E, D, L, S>& y, std::size_t extent =
     }
     extents[d] = extent;
   }
-  return Tensor<E, D, NewLayout, S>(mesh, extents, y.storage(), y.offset());
+  return Result(mesh, extents, y.storage(), y.offset());
 }
+template <Placement P, Axis... Axes, AnyTensor T>
+  requires(detail::is_of_one_axis<P> && !detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)
+auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0)
+    -> detail::outside_of<T, P, Mesh<Axes...>>;
 
 }  // namespace meshwise

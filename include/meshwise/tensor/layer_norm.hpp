@@ -28,13 +28,15 @@ struct NormalizedBackward {
 namespace detail {
 
 /// The verdict on normalising the last dim D of X with a gain and a bias that have only that dim.
-template <class X, class Parameter>
+template <class X, class Parameter, class Bias>
 consteval auto layer_norm_verdict() {
   using L = typename X::layout;
   using D = back<dims_of<typename X::dims>>;
-  if constexpr (!std::is_same_v<typename Parameter::dims, Dims<D>>) {
-    return type<refused<because::dims_differ, try_<name_a_dim_of_this_tensor>, typename X::dims,
+  if constexpr (!std::is_same_v<dims_of<typename Parameter::dims>, list<D>>) {
+    return type<refused<because::dims_differ, try_<give_the_parameters_the_last_dim_only>, typename X::dims,
                         typename Parameter::dims>>{};
+  } else if constexpr (!is_accepted<alike_of<Parameter, Bias>>) {
+    return type<alike_of<Parameter, Bias>>{};
   } else {
     using rows = dims_from<without<D, dims_of<typename X::dims>>>;
     using A = accumulate_t<typename X::element>;
@@ -56,8 +58,22 @@ consteval auto sum_of_rows() {
       without<back<dims_of<typename X::dims>>, dims_of<typename X::dims>>{});
 }
 
-template <class X, class Parameter>
-using layer_norm_of = typename decltype(layer_norm_verdict<bare<X>, bare<Parameter>>())::is;
+template <class X, class Parameter, class Bias>
+using layer_norm_of = typename decltype(layer_norm_verdict<operand<X>, operand<Parameter>, operand<Bias>>())::is;
+
+/// The verdict on the gradients of a layer_norm of X: the gradient has to be placed like X.
+template <class G, class X, class Parameter>
+consteval auto layer_norm_backward_verdict() {
+  using forward = layer_norm_of<X, Parameter, Parameter>;
+  if constexpr (!is_accepted<forward>) {
+    return type<forward>{};
+  } else {
+    return alike_verdict<G, X>();
+  }
+}
+template <class G, class X, class Parameter>
+using layer_norm_backward_of =
+    typename decltype(layer_norm_backward_verdict<operand<G>, operand<X>, operand<Parameter>>())::is;
 
 }  // namespace detail
 
@@ -68,11 +84,11 @@ using layer_norm_of = typename decltype(layer_norm_verdict<bare<X>, bare<Paramet
 /// is in cache; allocates y and two numbers per row. Errors: refused for a sharded D or a Partial.
 /// Source: Ba, Kiros, Hinton, "Layer Normalization", arXiv 1607.06450.
 template <AnyTensor X, AnyTensor Parameter>
-  requires detail::is_accepted<detail::layer_norm_of<X, Parameter>>
+  requires detail::is_accepted<detail::layer_norm_of<X, Parameter, Parameter>>
 auto layer_norm(const X& x, const Parameter& gain, const Parameter& bias, double epsilon = 1e-5) {
   using E = typename X::element;
   using A = accumulate_t<E>;
-  using Result = typename detail::layer_norm_of<X, Parameter>::is;
+  using Result = typename detail::layer_norm_of<X, Parameter, Parameter>::is;
   using Statistics = decltype(Result::mean);
   detail::check_operands("layer_norm", x, gain);
   detail::check_operands("layer_norm", x, bias);
@@ -102,10 +118,9 @@ auto layer_norm(const X& x, const Parameter& gain, const Parameter& bias, double
   }
   return r;
 }
-template <AnyTensor X, AnyTensor Parameter>
-  requires(!detail::is_accepted<detail::layer_norm_of<X, Parameter>>)
-auto layer_norm(const X&, const Parameter&, const Parameter&, double = 1e-5)
-    -> detail::layer_norm_of<X, Parameter>;
+template <AnyTensor X, AnyTensor Parameter, AnyTensor Bias>
+  requires(!detail::is_accepted<detail::layer_norm_of<X, Parameter, Bias>>)
+auto layer_norm(const X&, const Parameter&, const Bias&, double = 1e-5) -> detail::layer_norm_of<X, Parameter, Bias>;
 
 /// The gradients of layer_norm, given the gradient at its result.
 ///
@@ -113,6 +128,7 @@ auto layer_norm(const X&, const Parameter&, const Parameter&, double = 1e-5)
 /// gradients of gain and bias, which are Partial over every axis that shards the rows: each rank has seen its own rows
 /// only. Cost: two passes over each row, three allocations. Errors: different extents.
 template <AnyTensor X, AnyTensor Parameter, class Saved>
+  requires detail::is_accepted<detail::layer_norm_of<X, Parameter, Parameter>>
 auto layer_norm_backward(const X& dy, const X& x, const Saved& saved, const Parameter& gain) {
   using E = typename X::element;
   using A = accumulate_t<E>;
@@ -155,5 +171,9 @@ auto layer_norm_backward(const X& dy, const X& x, const Saved& saved, const Para
   }
   return r;
 }
+template <AnyTensor G, AnyTensor X, AnyTensor Parameter, class Saved>
+  requires(!detail::is_accepted<detail::layer_norm_backward_of<G, X, Parameter>>)
+auto layer_norm_backward(const G& dy, const X& x, const Saved& saved, const Parameter& gain)
+    -> detail::layer_norm_backward_of<G, X, Parameter>;
 
 }  // namespace meshwise

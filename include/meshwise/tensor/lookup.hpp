@@ -18,6 +18,9 @@ using dims_without = without<D, dims_of<typename T::dims>>;
 /// Whether an operand of numbers (indices) is fit to select: integers, no Partial.
 template <class Ids>
 inline constexpr bool selects = std::is_integral_v<typename Ids::element>;
+template <class Ids>
+using not_integers = refused<because::indices_are_not_integers<typename Ids::element>,
+                             try_<use_indices_of_an_integer_type>>;
 
 /// The verdict on rows of a table [D, rest...] chosen by ids [I...]: [I..., rest...], owed over what shards D.
 template <class Table, class Ids, class D>
@@ -25,9 +28,13 @@ consteval auto lookup_verdict() {
   using LT = typename Table::layout;
   using LI = typename Ids::layout;
   if constexpr (!selects<Ids>) {
-    return type<refused<because::elements_differ, try_<>, typename Ids::element>>{};
+    return type<not_integers<Ids>>{};
+  } else if constexpr (!std::is_same_v<grid_of<LT>, grid_of<LI>>) {
+    return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, LT, LI>>{};
+  } else if constexpr (!contains<D, dims_of<typename Table::dims>>) {
+    return type<refused<because::dim_not_in_the_tensor<D>, try_<name_a_dim_of_this_tensor>, typename Table::dims>>{};
   } else if constexpr (!std::is_same_v<front<dims_of<typename Table::dims>>, D>) {
-    return type<refused<because::dims_differ, try_<name_a_dim_of_this_tensor>, typename Table::dims, Dims<D>>>{};
+    return type<refused<because::dim_is_not_first<D>, try_<put_it_first_in_the_dims>, typename Table::dims>>{};
   } else if constexpr (!is_accepted<map_of<Ids>>) {
     return type<map_of<Ids>>{};
   } else if constexpr (!is_accepted<map_of<Table, true>>) {
@@ -45,7 +52,7 @@ consteval auto lookup_verdict() {
   }
 }
 template <class D, class Table, class Ids>
-using lookup_of = typename decltype(lookup_verdict<bare<Table>, bare<Ids>, D>())::is;
+using lookup_of = typename decltype(lookup_verdict<operand<Table>, operand<Ids>, D>())::is;
 
 /// The extents of the dims in D2 from two tensors that have them between them.
 template <class D2, class A, class B>
@@ -85,16 +92,17 @@ consteval auto lookup_backward_verdict() {
   } else if constexpr (!std::is_same_v<typename forward::is::dims, typename G::dims>) {
     return type<refused<because::dims_differ, try_<give_the_gradient_the_dims_of_the_value>, typename forward::is::dims,
                         typename G::dims>>{};
+  } else if constexpr (!is_accepted<map_of<G, true>>) {
+    return type<map_of<G, true>>{};
   } else if constexpr (!std::is_same_v<decltype(dual_steps<typename forward::is::layout, typename G::layout>()),
-                                       list<>> ||
-                       has_partial<typename G::layout>) {
+                                       list<>>) {
     return type<refused<because::gradient_is_not_in_the_dual_of_the_value, try_<backward_to_<typename forward::is>>,
                         typename G::layout>>{};
   } else {
     using layout = decltype([]<class... Ps>(list<Ps...>) {
       using owed_axes = decltype(joined<axes_of<Ps>...>());
       return canonical_from<grid_of<LT>>(
-          placements_of<LT>{} + partials_over(owed_axes{}));
+          placements_of<LT>{} + partials_over(owed_axes{}) + partials_of<typename G::layout>{});
     }(placements_of<LI>{}));
     if constexpr (!AnyLayout<typename layout::is>) {
       return layout{};
@@ -105,7 +113,7 @@ consteval auto lookup_backward_verdict() {
   }
 }
 template <class D, class Table, class Ids, class G>
-using lookup_backward_of = typename decltype(lookup_backward_verdict<D, bare<Table>, bare<Ids>, bare<G>>())::is;
+using lookup_backward_of = typename decltype(lookup_backward_verdict<D, operand<Table>, operand<Ids>, operand<G>>())::is;
 
 }  // namespace detail
 
@@ -143,8 +151,8 @@ auto lookup(const Table& table, const Ids& ids) -> detail::lookup_of<D, Table, I
 /// The gradient of the table of a lookup: rows of dy added up by index.
 ///
 /// table: for its type and extents; ids: as they were given; dy: the gradient at the result, with the dual of its
-/// layout (Replicate where D is sharded). Result: like the table, and `Partial` over the axes that shard the ids. Cost:
-/// local only; zeros and adds one table. Ordering: rows are added in the order of the local ids.
+/// layout (Replicate where D is sharded). Result: like the table, and `Partial` over the axes that shard the ids or over
+/// which dy owes a sum. Cost: local only; zeros and adds one table. Ordering: rows are added in the order of the local ids.
 template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>
 auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
@@ -177,10 +185,15 @@ consteval auto pick_verdict() {
   using LX = typename X::layout;
   using rest = dims_without<D, X>;
   if constexpr (!selects<Ids>) {
-    return type<refused<because::elements_differ, try_<>, typename Ids::element>>{};
-  } else if constexpr (!std::is_same_v<back<dims_of<typename X::dims>>, D> ||
-                       !std::is_same_v<dims_of<typename Ids::dims>, rest>) {
-    return type<refused<because::dims_differ, try_<name_a_dim_of_this_tensor>, typename X::dims,
+    return type<not_integers<Ids>>{};
+  } else if constexpr (!std::is_same_v<grid_of<LX>, grid_of<typename Ids::layout>>) {
+    return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, LX, typename Ids::layout>>{};
+  } else if constexpr (!contains<D, dims_of<typename X::dims>>) {
+    return type<refused<because::dim_not_in_the_tensor<D>, try_<name_a_dim_of_this_tensor>, typename X::dims>>{};
+  } else if constexpr (!std::is_same_v<back<dims_of<typename X::dims>>, D>) {
+    return type<refused<because::dim_is_not_last<D>, try_<put_it_last_in_the_dims>, typename X::dims>>{};
+  } else if constexpr (!std::is_same_v<dims_of<typename Ids::dims>, rest>) {
+    return type<refused<because::dims_differ, try_<give_the_indices_the_other_dims>, typename X::dims,
                         typename Ids::dims>>{};
   } else if constexpr (!is_accepted<map_of<X>>) {
     return type<map_of<X>>{};
@@ -195,7 +208,7 @@ consteval auto pick_verdict() {
   }
 }
 template <class D, class X, class Ids>
-using pick_of = typename decltype(pick_verdict<bare<X>, bare<Ids>, D>())::is;
+using pick_of = typename decltype(pick_verdict<operand<X>, operand<Ids>, D>())::is;
 
 }  // namespace detail
 

@@ -27,7 +27,7 @@ consteval auto named_verdict() {
   }
 }
 template <class T, class P, Transition named>
-using named_of = typename decltype(named_verdict<bare<T>, P, named>())::is;
+using named_of = typename decltype(named_verdict<operand<T>, P, named>())::is;
 
 }  // namespace detail
 

@@ -54,7 +54,7 @@ consteval auto reduce_verdict() {
   }
 }
 template <class T, class Op, class... Ds>
-using reduce_of = typename decltype(reduce_verdict<bare<T>, Op, Ds...>())::is;
+using reduce_of = typename decltype(reduce_verdict<operand<T>, Op, Ds...>())::is;
 
 template <class Op, class Result, class T>
 Result reduce_local(const T& x) {

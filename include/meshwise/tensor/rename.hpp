@@ -32,7 +32,7 @@ consteval auto rename_verdict() {
   if constexpr (!contains<Old, dims>) {
     return type<refused<because::dim_not_in_the_tensor<Old>, try_<name_a_dim_of_this_tensor>, typename T::dims>>{};
   } else if constexpr (contains<New, dims>) {
-    return type<refused<because::dim_repeated<New>, try_<name_a_dim_of_this_tensor>, typename T::dims>>{};
+    return type<refused<because::dim_repeated<New>, try_<choose_a_dim_that_the_tensor_lacks>, typename T::dims>>{};
   } else {
     return []<class... Ps>(list<Ps...>) {
       using layout = typename decltype(canonical_from<typename T::grid>(
@@ -43,7 +43,7 @@ consteval auto rename_verdict() {
   }
 }
 template <class T, class Old, class New>
-using rename_of = typename decltype(rename_verdict<bare<T>, Old, New>())::is;
+using rename_of = typename decltype(rename_verdict<operand<T>, Old, New>())::is;
 
 }  // namespace detail
 

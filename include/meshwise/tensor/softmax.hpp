@@ -18,15 +18,42 @@ namespace detail {
 template <class T, class D>
 consteval auto softmax_verdict() {
   using L = typename T::layout;
-  if constexpr (!std::is_same_v<back<dims_of<typename T::dims>>, D>) {
-    return type<refused<because::dims_differ, try_<name_a_dim_of_this_tensor>, typename T::dims, Dims<D>>>{};
+  if constexpr (!contains<D, dims_of<typename T::dims>>) {
+    return type<refused<because::dim_not_in_the_tensor<D>, try_<name_a_dim_of_this_tensor>, typename T::dims>>{};
+  } else if constexpr (!std::is_same_v<back<dims_of<typename T::dims>>, D>) {
+    return type<refused<because::dim_is_not_last<D>, try_<put_it_last_in_the_dims>, typename T::dims>>{};
   } else {
     using verdict = map_of<T>;
     return first_refusal<L, refuse_if<!is_accepted<verdict>, verdict>, whole_dim<D, L>>();
   }
 }
 template <class T, class D>
-using softmax_of = typename decltype(softmax_verdict<bare<T>, D>())::is;
+using softmax_of = typename decltype(softmax_verdict<operand<T>, D>())::is;
+
+/// The verdict on a causal soft-max, which needs the queries too.
+template <class T, class D>
+consteval auto causal_softmax_verdict() {
+  if constexpr (!contains<D, dims_of<typename T::dims>>) {
+    return type<refused<because::dim_not_in_the_tensor<D>, try_<name_a_dim_of_this_tensor>, typename T::dims>>{};
+  } else {
+    return softmax_verdict<T, key<D>>();
+  }
+}
+template <class T, class D>
+using causal_softmax_of = typename decltype(causal_softmax_verdict<operand<T>, D>())::is;
+
+/// The verdict on a gradient dp at probabilities p over D.
+template <class G, class P, class D>
+consteval auto softmax_backward_verdict() {
+  using verdict = softmax_of<P, D>;
+  if constexpr (!is_accepted<verdict>) {
+    return type<verdict>{};
+  } else {
+    return alike_verdict<G, P>();
+  }
+}
+template <class G, class P, class D>
+using softmax_backward_of = typename decltype(softmax_backward_verdict<operand<G>, operand<P>, D>())::is;
 
 /// Soft-max of the first `valid` of n numbers times a factor; the rest become 0. In place is fine.
 template <class E>
@@ -78,10 +105,9 @@ auto softmax(T&& x, double = 1.0) -> detail::softmax_of<T, D>;
 /// x: attention scores with the dims D (queries, may be sharded) and, last and whole, key<D>. Cost and errors as
 /// softmax; masked probabilities are 0.
 template <Dim D, AnyTensor T>
-  requires detail::is_accepted<detail::softmax_of<T, key<D>>>
+  requires detail::is_accepted<detail::causal_softmax_of<T, D>>
 auto causal_softmax(T&& x, double factor = 1.0) {
   constexpr std::size_t d = detail::dim_index<D, detail::bare<T>>;
-  static_assert(d < detail::bare<T>::rank, "the scores need the dim of the queries");
   const Range queries = x.template range<D>();
   std::size_t after = 1;
   for (std::size_t i = d + 1; i + 1 < detail::bare<T>::rank; ++i) after *= x.ranges()[i].size;
@@ -90,8 +116,8 @@ auto causal_softmax(T&& x, double factor = 1.0) {
   });
 }
 template <Dim D, AnyTensor T>
-  requires(!detail::is_accepted<detail::softmax_of<T, key<D>>>)
-auto causal_softmax(T&& x, double = 1.0) -> detail::softmax_of<T, key<D>>;
+  requires(!detail::is_accepted<detail::causal_softmax_of<T, D>>)
+auto causal_softmax(T&& x, double = 1.0) -> detail::causal_softmax_of<T, D>;
 
 /// The gradient at x of what follows p = softmax<D>(x, factor): factor * p * (dp - sum over D of p dp).
 ///
@@ -118,9 +144,8 @@ auto softmax_backward(Tensor<E, Ds, L, S> dp, const Tensor<E, Ds, L, S>& p, doub
   }
   return result;
 }
-template <Dim D, class E, class Ds, class L, class S>
-  requires(!detail::is_accepted<detail::softmax_of<Tensor<E, Ds, L, S>, D>>)
-auto softmax_backward(Tensor<E, Ds, L, S> dp, const Tensor<E, Ds, L, S>& p, double factor = 1.0)
-    -> detail::softmax_of<Tensor<E, Ds, L, S>, D>;
+template <Dim D, AnyTensor G, AnyTensor P>
+  requires(!detail::is_accepted<detail::softmax_backward_of<G, P, D>>)
+auto softmax_backward(const G& dp, const P& p, double factor = 1.0) -> detail::softmax_backward_of<G, P, D>;
 
 }  // namespace meshwise

@@ -13,6 +13,7 @@
 #include "meshwise/core/memory.hpp"
 #include "meshwise/layout/layout.hpp"
 #include "meshwise/layout/split.hpp"
+#include "meshwise/layout/transition.hpp"
 #include "meshwise/mesh/mesh.hpp"
 
 namespace meshwise {
@@ -87,6 +88,9 @@ consteval auto tensor_verdict() {
 template <class D, class L>
 inline constexpr bool tensor_is_valid = is_accepted<typename decltype(tensor_verdict<D, L>())::is>;
 
+template <class D, class Dims>
+using foreign_dim = refused<because::dim_not_in_the_tensor<D>, try_<name_a_dim_of_this_tensor>, Dims>;
+
 struct uninitialised {};
 
 }  // namespace detail
@@ -147,7 +151,7 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
   Tensor& operator=(Tensor&&) noexcept = default;
 
   /// A layout is never changed silently: convert, and see what it costs.
-  template <class Other, class Needed = detail::needed_conversion<Other, L>>
+  template <class Other, class Try = try_<detail::needed_conversion<Other, L>>>
     requires(!std::is_same_v<Other, L>)
   Tensor(const Tensor<Element, dims, Other, Space>&) = delete;
 
@@ -155,14 +159,22 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
   /// Global sizes.
   const Extents<dims>& extents() const { return extents_; }
   template <Dim D>
+    requires detail::contains<D, detail::list<Ds...>>
   std::size_t extent() const {
     return extents_[index<D>()];
   }
+  template <Dim D>
+    requires(!detail::contains<D, detail::list<Ds...>>)
+  auto extent() const -> detail::foreign_dim<D, dims>;
   /// The global indices of a dim that this rank holds.
   template <Dim D>
+    requires detail::contains<D, detail::list<Ds...>>
   Range range() const {
     return held_[index<D>()];
   }
+  template <Dim D>
+    requires(!detail::contains<D, detail::list<Ds...>>)
+  auto range() const -> detail::foreign_dim<D, dims>;
   const std::array<Range, rank>& ranges() const { return held_; }
   /// Elements of the whole tensor.
   std::size_t size() const {
@@ -188,7 +200,6 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
  private:
   template <Dim D>
   static consteval std::size_t index() {
-    static_assert(detail::contains<D, detail::list<Ds...>>, "the tensor does not have this dim");
     return static_cast<std::size_t>(detail::index_of<D, detail::list<Ds...>>);
   }
   void check_size() const {

@@ -33,6 +33,27 @@ struct AdamWState {
   AdamWState(const T& p, const CategoryScope&) : first(p.mesh(), p.extents()), second(p.mesh(), p.extents()) {}
 };
 
+namespace detail {
+
+/// The verdict on updating a parameter by a gradient: alike, and no sum is owed.
+template <class T, class G>
+consteval auto update_verdict() {
+  using owed = partials_of<typename G::layout>;
+  if constexpr (has_partial<typename T::layout>) {
+    return type<map_of<T>>{};
+  } else if constexpr (!std::is_same_v<grid_of<typename T::layout>, grid_of<typename G::layout>> || owed::size == 0) {
+    return alike_verdict<G, T>();
+  } else {
+    return type<refused<because::gradient_still_owes_a_sum<front<axes_of<front<owed>>>>,
+                        try_<needed_conversion<typename G::layout, typename T::layout>>, typename G::layout,
+                        typename T::layout>>{};
+  }
+}
+template <class T, class G>
+using update_of = typename decltype(update_verdict<operand<T>, operand<G>>())::is;
+
+}  // namespace detail
+
 /// One step of AdamW on one parameter, in place.
 ///
 /// parameter: any layout but a Partial; gradient: the same type, so a sum that is still owed does not compile; state:
@@ -40,7 +61,7 @@ struct AdamWState {
 /// arrays, no communication: replicas stay equal because they compute the same. Errors: different extents.
 /// Source: Loshchilov, Hutter, "Decoupled Weight Decay Regularization", arXiv 1711.05101, with bias correction.
 template <AnyTensor T>
-  requires(!detail::has_partial<typename T::layout>)
+  requires detail::is_accepted<detail::update_of<T, T>>
 void adamw_step(T& parameter, const T& gradient, AdamWState<T>& state, std::uint64_t step, const AdamWOptions& options,
                 double gradient_scale = 1.0) {
   using E = typename T::element;
@@ -65,5 +86,9 @@ void adamw_step(T& parameter, const T& gradient, AdamWState<T>& state, std::uint
     w[i] = static_cast<E>(keep * static_cast<A>(w[i]) - rate * (m[i] * bias1) / (std::sqrt(v[i] * bias2) + epsilon));
   }
 }
+template <AnyTensor T, AnyTensor G>
+  requires(!detail::is_accepted<detail::update_of<T, G>>)
+auto adamw_step(T& parameter, const G& gradient, AdamWState<T>& state, std::uint64_t step, const AdamWOptions& options,
+                double gradient_scale = 1.0) -> detail::update_of<T, G>;
 
 }  // namespace meshwise

@@ -18,7 +18,7 @@ class GlobalNorm {
   explicit GlobalNorm(const Grid& mesh) : squares_(mesh, {}) {}
 
   template <AnyTensor T>
-    requires(!detail::has_partial<typename T::layout>)
+    requires detail::is_accepted<detail::map_of<T>>
   GlobalNorm& add(const T& x) {
     double local = 0;
     for (const auto value : x.local()) {
@@ -28,6 +28,10 @@ class GlobalNorm {
     if (counts_here<typename T::layout>(x.mesh())) squares_.mutable_local()[0] += local;
     return *this;
   }
+
+  template <AnyTensor T>
+    requires(!detail::is_accepted<detail::map_of<T>>)
+  auto add(const T& x) -> detail::map_of<T>;
 
   /// sqrt of the sum of squares of everything added; the same bits on every rank.
   double norm() const { return std::sqrt(settled(typename Grid::axes{}).local()[0]); }

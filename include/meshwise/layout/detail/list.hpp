@@ -73,6 +73,26 @@ consteval auto filtered(list<Ts...>) {
   return joined<std::conditional_t<Keep<Ts>::value, list<Ts>, list<>>...>();
 }
 
+template <class Done = list<>>
+consteval Done distinct(list<>, Done = {}) {
+  return {};
+}
+/// The types of a list, each once, in order.
+template <class T, class... Ts, class Done = list<>>
+consteval auto distinct(list<T, Ts...>, Done done = {}) {
+  if constexpr (contains<T, Done>) {
+    return distinct(list<Ts...>{}, done);
+  } else {
+    return distinct(list<Ts...>{}, done + list<T>{});
+  }
+}
+
+consteval list<> reversed(list<>) { return {}; }
+template <class T, class... Ts>
+consteval auto reversed(list<T, Ts...>) {
+  return reversed(list<Ts...>{}) + list<T>{};
+}
+
 /// The list without T.
 template <class T, class... Ts>
 consteval auto removed(list<Ts...>) {

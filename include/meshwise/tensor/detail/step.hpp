@@ -81,8 +81,9 @@ void run_between(const char* verb, Operation operation, const X& x, Y& y, Region
   x.mesh().template along<A>().run(call);
 }
 
-/// Carries out one accepted step of one axis: P places axis A anew. By value: a unique argument is used up.
-template <class P, class E, class D, class L, class S>
+/// Carries out one accepted step of one axis: P places axis A anew. ours: x is used up, and an all_reduce may be done in
+/// place. All ranks must do the same, so that the program decides it and not who shares storage on which rank.
+template <class P, bool ours, class E, class D, class L, class S>
 auto step(Tensor<E, D, L, S> x) {
   using A = front<axes_of<P>>;
   using From = placement_on<L, A>;
@@ -103,13 +104,15 @@ auto step(Tensor<E, D, L, S> x) {
       set_reduction<E, typename placement_traits<From>::op>(call);
       const FlatBox box{x.local().size()};
       const Regions regions{&locate_flat, &box};
-      if (x.unique()) {
+      if constexpr (ours) {
+        x.mutable_local();
         run_between<A>("all_reduce", Operation::all_reduce, x, x, regions, box.count, 1, call);
         return relabelled<NewLayout>(x);
+      } else {
+        Result y(mesh, x.extents(), uninitialised{});
+        run_between<A>("all_reduce", Operation::all_reduce, x, y, regions, box.count, 1, call);
+        return y;
       }
-      Result y(mesh, x.extents(), uninitialised{});
-      run_between<A>("all_reduce", Operation::all_reduce, x, y, regions, box.count, 1, call);
-      return y;
     } else if constexpr (kind == Transition::reduce_scatter) {
       using To = typename placement_traits<P>::dim;
       Call call;
@@ -171,13 +174,14 @@ auto step(Tensor<E, D, L, S> x) {
   }
 }
 
-template <class T>
+/// Carries out steps in order. What the first one makes is ours.
+template <bool ours, class T>
 T steps(T x, list<>) {
   return x;
 }
-template <class T, class P, class... Rest>
+template <bool ours, class T, class P, class... Rest>
 auto steps(T x, list<P, Rest...>) {
-  return steps(step<P>(std::move(x)), list<Rest...>{});
+  return steps<true>(step<P, ours>(std::move(x)), list<Rest...>{});
 }
 
 }  // namespace meshwise::detail

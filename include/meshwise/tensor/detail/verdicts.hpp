@@ -14,13 +14,9 @@ consteval auto first_refusal() {
 template <bool Bad, class Refusal>
 using refuse_if = std::conditional_t<Bad, list<Refusal>, list<>>;
 
-template <class... As>
-consteval auto replicate_all(list<As...>) {
-  return type<convert_<Replicate<As>...>>{};
-}
-/// The remedy that makes a dim whole.
+/// The remedy that makes a dim whole: its minor axes leave first.
 template <class Axes>
-using convert_to_whole = typename decltype(replicate_all(Axes{}))::is;
+using convert_to_whole = typename decltype(spelled(replicate_each(reversed(Axes{}))))::is;
 
 /// How a local function treats Partial operands.
 enum class Combining { additive, multiplicative, nonlinear };
@@ -59,22 +55,46 @@ consteval auto partials_meet() {
   }
 }
 
-/// The conversion of the second operand that shards D over these axes, or makes it whole if there are none.
-template <class D, class Axes, class... Now>
-consteval auto place_second(list<Now...>) {
-  if constexpr (Axes::size != 0) {
-    return type<convert_second_operand_<shard_over<D, Axes>>>{};
+/// What brings D from being sharded over the axes Now to being sharded over Wanted: the axes after those in common
+/// leave, minor ones first, then the rest of Wanted joins.
+template <class D, class... Now, class... Wanted>
+consteval auto rearrange(list<Now...> now, list<Wanted...> wanted) {
+  if constexpr (now.size != 0 && wanted.size != 0) {
+    if constexpr (std::is_same_v<front<list<Now...>>, front<list<Wanted...>>>) {
+      return rearrange<D>(without<front<list<Now...>>, list<Now...>>{}, without<front<list<Now...>>, list<Wanted...>>{});
+    } else {
+      return replicate_each(reversed(now)) + list<Shard<D, Wanted...>>{};
+    }
+  } else if constexpr (wanted.size != 0) {
+    return list<Shard<D, Wanted...>>{};
   } else {
-    return type<convert_second_operand_<Replicate<Now>...>>{};
+    return replicate_each(reversed(now));
   }
 }
+template <class... Ps>
+consteval type<convert_second_operand_<Ps...>> spelled_for_second(list<Ps...>) {
+  return {};
+}
+/// The conversion of the second operand that places D as the first one does.
+template <class D, class Wanted, class Now>
+using place_second = typename decltype(spelled_for_second(rearrange<D>(Now{}, Wanted{})))::is;
 
 /// Verdict list of one dim that both operands have: it must be placed alike.
 template <class D, class LA, class LB>
 using placed_alike =
     refuse_if<!std::is_same_v<shard_axes<LA, D>, shard_axes<LB, D>>,
               refused<because::dim_placed_differently_in_the_operands<D>,
-                      try_<typename decltype(place_second<D, shard_axes<LA, D>>(shard_axes<LB, D>{}))::is>, LA, LB>>;
+                      try_<place_second<D, shard_axes<LA, D>, shard_axes<LB, D>>>, LA, LB>>;
+
+/// What to say when the result of two operands would use an axis twice: the second one has to give it up.
+template <class LA, class LB, class Refusal>
+struct result_refused {
+  using is = Refusal;
+};
+template <class LA, class LB, class A, class... Context>
+struct result_refused<LA, LB, refused<because::axis_placed_twice<A>, Context...>> {
+  using is = refused<because::axis_placed_twice<A>, try_<convert_second_operand_<Replicate<A>>>, LA, LB>;
+};
 
 /// The Partial placements of a layout, as a list.
 template <class P>
@@ -141,12 +161,13 @@ consteval auto tensors_verdict() {
   using da = dims_of<typename A::dims>;
   using db = dims_of<typename B::dims>;
   if constexpr (!std::is_same_v<typename A::element, typename B::element>) {
-    return type<refused<because::elements_differ, try_<>, typename A::element, typename B::element>>{};
+    return type<refused<because::elements_differ, try_<use_one_element_type>, typename A::element, typename B::element>>{};
   } else if constexpr (!std::is_same_v<grid_of<LA>, grid_of<LB>>) {
-    return type<refused<because::meshes_differ, try_<>, LA, LB>>{};
+    return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, LA, LB>>{};
   } else if constexpr (!is_subsequence(db{}, da{})) {
-    return type<refused<because::dims_differ, try_<rename_one_of_them_with_key>, typename A::dims,
-                        typename B::dims>>{};
+    using remedy = std::conditional_t<is_subsequence(da{}, db{}), put_the_operand_with_more_dims_first,
+                                      give_both_the_same_dims_in_the_same_order>;
+    return type<refused<because::dims_differ, try_<remedy>, typename A::dims, typename B::dims>>{};
   } else {
     return []<class... Axes, class... Ds>(list<Axes...>, list<Ds...>) {
       // The axes of a's dims that b lacks must be replicated in b: no dim of b can use them if all are placed alike.
@@ -160,7 +181,7 @@ consteval auto tensors_verdict() {
       if constexpr (refusals::size != 0) {
         return type<front<refusals>>{};
       } else if constexpr (!AnyLayout<typename layout::is>) {
-        return layout{};
+        return result_refused<LA, LB, typename layout::is>{};
       } else {
         return type<accepted<typename layout::is>>{};
       }
@@ -168,17 +189,8 @@ consteval auto tensors_verdict() {
   }
 }
 
-// Compilers may form the return type of an operator before they check that its operands are tensors.
 template <class A, class B, Combining kind>
-consteval auto elementwise_verdict() {
-  if constexpr (AnyTensor<A> && AnyTensor<B>) {
-    return tensors_verdict<A, B, kind>();
-  } else {
-    return type<void>{};
-  }
-}
-template <class A, class B, Combining kind>
-using elementwise_of = typename decltype(elementwise_verdict<bare<A>, bare<B>, kind>())::is;
+using elementwise_of = typename decltype(tensors_verdict<operand<A>, operand<B>, kind>())::is;
 
 /// Verdict list of one axis for a function of one tensor alone.
 template <class A, class P, bool linear, class L>
@@ -200,7 +212,51 @@ consteval auto map_verdict() {
   }(axes_of_layout<L>{});
 }
 template <class T, bool linear = false>
-using map_of = typename decltype(map_verdict<typename bare<T>::layout, linear>())::is;
+using map_of = typename decltype(map_verdict<typename operand<T>::layout, linear>())::is;
+
+/// The verdict on two tensors that have to be of one type; the remedy speaks of the first.
+template <class A, class B>
+consteval auto alike_verdict() {
+  using LA = typename A::layout;
+  using LB = typename B::layout;
+  if constexpr (!std::is_same_v<typename A::element, typename B::element>) {
+    return type<refused<because::elements_differ, try_<use_one_element_type>, typename A::element,
+                        typename B::element>>{};
+  } else if constexpr (!std::is_same_v<grid_of<LA>, grid_of<LB>>) {
+    return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, LA, LB>>{};
+  } else if constexpr (!std::is_same_v<typename A::dims, typename B::dims>) {
+    return type<refused<because::dims_differ, try_<give_both_the_same_dims_in_the_same_order>, typename A::dims,
+                        typename B::dims>>{};
+  } else if constexpr (!std::is_same_v<LA, LB>) {
+    return type<refused<because::layouts_differ, try_<needed_conversion<LA, LB>>, LA, LB>>{};
+  } else {
+    return type<accepted<LA>>{};
+  }
+}
+template <class A, class B>
+using alike_of = typename decltype(alike_verdict<operand<A>, operand<B>>())::is;
+
+/// The verdict on converting a tensor that a verdict allowed.
+template <class Verdict, class P>
+consteval auto converted_verdict() {
+  if constexpr (!is_accepted<Verdict>) {
+    return type<Verdict>{};
+  } else {
+    using T = typename Verdict::is;
+    using verdict = conversion_verdict<typename T::layout, P>;
+    if constexpr (!is_accepted<verdict>) {
+      return type<verdict>{};
+    } else {
+      return type<accepted<Tensor<typename T::element, typename T::dims, typename verdict::is, typename T::space>>>{};
+    }
+  }
+}
+template <class Verdict, class P>
+using converted_of = typename decltype(converted_verdict<Verdict, P>())::is;
+
+/// The first of two verdicts that refuses, or the second.
+template <class First, class Second>
+using both_of = std::conditional_t<is_accepted<First>, Second, First>;
 
 /// Verdict list of a dim that an operation needs whole.
 template <class D, class L>

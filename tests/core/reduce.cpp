@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/core/reduce.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "meshwise/core/random.hpp"
+
+using namespace meshwise;
+
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+/// Numbers drawn one after another.
+struct Draw {
+  std::uint64_t seed;
+  std::uint64_t index = 0;
+  std::uint64_t bits() { return random_bits(seed, index++); }
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(bits() % n); }
+  std::size_t size() {
+    constexpr std::size_t sizes[] = {0, 1, 2, 3, 5, 7, 8, 64, 1000, 65537};
+    return sizes[below(10)];
+  }
+};
+
+std::vector<detail::Isa> isas() {
+  std::vector<detail::Isa> all = {detail::Isa::baseline};
+  if (detail::best_isa() != detail::Isa::baseline) all.push_back(detail::Isa::avx2);
+  if (detail::best_isa() == detail::Isa::avx512) all.push_back(detail::Isa::avx512);
+  return all;
+}
+
+/// What the checks need of an element type and a reduction; the checks themselves are compiled once.
+struct Kind {
+  std::string name;
+  std::size_t size;
+  void (*draw)(Draw& draw, unsigned char* to);
+  void (*fold)(std::size_t count, const std::vector<Bytes>& from, Bytes& to);
+  bool (*equal)(const unsigned char* a, const unsigned char* b);
+  Reduce (*kernel)(detail::Isa isa);
+};
+
+/// Floats: mostly of moderate size, so that rounding matters, with any bits (NaN, subnormal, infinite, zero) between.
+template <class T>
+void draw_element(Draw& draw, unsigned char* to) {
+  const std::uint64_t bits = draw.bits();
+  T value;
+  std::memcpy(&value, &bits, sizeof(T));
+  if constexpr (!std::is_integral_v<T>) {
+    const std::uint64_t what = bits >> 58;
+    if (what == 1) value = T((bits & 2) != 0 ? 0.0F : -0.0F);
+    if (what > 1) value = T((static_cast<double>((bits >> 11) & 0xffffffffffULL) * 0x1p-40 - 0.5) * 4.0);
+  }
+  std::memcpy(to, &value, sizeof(T));
+}
+
+template <class T, class Op>
+void left_fold(std::size_t count, const std::vector<Bytes>& from, Bytes& to) {
+  T x;
+  for (std::size_t i = 0; i < count * sizeof(T); i += sizeof(T)) {
+    std::memcpy(&x, from[0].data() + i, sizeof(T));
+    auto sum = static_cast<accumulate_t<T>>(x);
+    for (std::size_t s = 1; s < from.size(); ++s) {
+      std::memcpy(&x, from[s].data() + i, sizeof(T));
+      sum = Op::apply(sum, static_cast<accumulate_t<T>>(x));
+    }
+    if (from.size() > 1) x = static_cast<T>(sum);
+    std::memcpy(to.data() + i, &x, sizeof(T));
+  }
+}
+
+/// Equal bits, or two NaN.
+template <class T>
+bool equal_element(const unsigned char* a, const unsigned char* b) {
+  T x, y;
+  std::memcpy(&x, a, sizeof(T));
+  std::memcpy(&y, b, sizeof(T));
+  return std::memcmp(a, b, sizeof(T)) == 0 || (x != x && y != y);
+}
+
+template <class T, class Op>
+Kind kind_of() {
+  return {std::string(element_name(element_kind<T>)) + " " + Op::name, sizeof(T),   draw_element<T>,
+          left_fold<T, Op>,                                            equal_element<T>, detail::reduce_kernel<T, Op>};
+}
+
+template <class T>
+void add_kinds(std::vector<Kind>& all) {
+  all.insert(all.end(), {kind_of<T, Sum>(), kind_of<T, Product>(), kind_of<T, Min>(), kind_of<T, Max>()});
+}
+
+/// Bytes at any alignment, with guards on both sides.
+struct Array {
+  static constexpr std::size_t guard = 128;
+  std::vector<unsigned char> memory;
+  std::size_t begin = 0, bytes = 0;
+
+  Array(std::size_t n, std::size_t offset) : memory(n + 2 * guard + offset, 0xa5), begin(guard + offset), bytes(n) {}
+  unsigned char* data() { return memory.data() + begin; }
+  bool guarded() const {
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      if ((i < begin || i >= begin + bytes) && memory[i] != 0xa5) return false;
+    }
+    return true;
+  }
+};
+
+bool equal(const unsigned char* a, const Bytes& b, const Kind& kind) {
+  if (b.empty() || std::memcmp(a, b.data(), b.size()) == 0) return true;
+  for (std::size_t i = 0; i < b.size(); i += kind.size) {
+    if (!kind.equal(a + i, b.data() + i)) return false;
+  }
+  return true;
+}
+
+struct Case {
+  std::size_t count = 0;
+  int sources = 1, destinations = 1;
+  bool streaming = false, in_place = false, aligned = false;
+
+  explicit Case(Draw& draw)
+      : count(draw.size()),
+        sources(static_cast<int>(draw.below(9)) + 1),
+        destinations(static_cast<int>(draw.below(4))),
+        streaming(draw.below(2) == 1),
+        in_place(draw.below(3) == 0),
+        aligned(draw.below(2) == 1) {}
+};
+
+void check_case(const Kind& kind, const Case& c, const std::vector<detail::Isa>& all, Draw& draw) {
+  const auto sources = static_cast<std::size_t>(c.sources);
+  const auto destinations = static_cast<std::size_t>(c.destinations);
+  const std::size_t bytes = c.count * kind.size;
+  std::vector<Bytes> input(sources, Bytes(bytes));
+  for (auto& array : input) {
+    for (std::size_t i = 0; i < bytes; i += kind.size) kind.draw(draw, array.data() + i);
+  }
+  Bytes expected(bytes);
+  kind.fold(c.count, input, expected);
+  for (const detail::Isa isa : all) {
+    std::vector<Array> from, to;
+    for (std::size_t s = 0; s < sources; ++s) {
+      from.emplace_back(bytes, c.aligned ? 0 : draw.below(64));
+      if (bytes > 0) std::memcpy(from[s].data(), input[s].data(), bytes);
+    }
+    for (std::size_t d = 0; d < destinations; ++d) to.emplace_back(bytes, c.aligned ? 0 : draw.below(64));
+    std::vector<const void*> reads;
+    std::vector<void*> writes;
+    for (auto& array : from) reads.push_back(array.data());
+    for (std::size_t d = 0; d < destinations; ++d) {
+      // In place: one destination per source as far as there are any, from the last on.
+      const bool shared = c.in_place && d < sources;
+      writes.push_back(shared ? from[sources - 1 - d].data() : to[d].data());
+    }
+    kind.kernel(isa)(c.count, reads.data(), c.sources, writes.data(), c.destinations, c.streaming);
+    bool good = true;
+    for (void* result : writes) good = good && equal(static_cast<unsigned char*>(result), expected, kind);
+    for (const auto& array : from) good = good && array.guarded();
+    for (const auto& array : to) good = good && array.guarded();
+    for (std::size_t s = 0; s < sources; ++s) {  // sources that are no destinations are untouched
+      const bool written = c.in_place && s + destinations >= sources;
+      good = good && (written || bytes == 0 || std::memcmp(from[s].data(), input[s].data(), bytes) == 0);
+    }
+    CAPTURE(kind.name);
+    CAPTURE(static_cast<int>(isa));
+    CAPTURE(c.count);
+    CAPTURE(c.sources);
+    CAPTURE(c.destinations);
+    CAPTURE(c.streaming);
+    CAPTURE(c.in_place);
+    REQUIRE(good);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every kernel is the left fold, bit for bit, on every instruction set") {
+  std::vector<Kind> kinds;
+  add_kinds<float>(kinds);
+  add_kinds<double>(kinds);
+  add_kinds<bf16>(kinds);
+  add_kinds<fp16>(kinds);
+  add_kinds<std::int8_t>(kinds);
+  add_kinds<std::uint8_t>(kinds);
+  add_kinds<std::int32_t>(kinds);
+  add_kinds<std::uint32_t>(kinds);
+  add_kinds<std::int64_t>(kinds);
+  add_kinds<std::uint64_t>(kinds);
+  const auto all = isas();
+  Draw draw{1};
+  for (const Kind& kind : kinds) {
+    for (int i = 0; i < 12; ++i) check_case(kind, Case(draw), all, draw);
+  }
+}
+
+TEST_CASE("16-bit floats of every value are combined as their element types say") {
+  const auto check = [](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> a(65536), b(65536), out(65536);
+    Bytes expected(65536 * sizeof(T));
+    for (std::uint64_t i = 0; i < 65536; ++i) {
+      a[i] = T::from_bits(static_cast<std::uint16_t>(i));
+      b[i] = T::from_bits(static_cast<std::uint16_t>(i * 40503U + 1));
+      const auto sum = static_cast<T>(static_cast<float>(a[i]) + static_cast<float>(b[i]));
+      std::memcpy(expected.data() + i * sizeof(T), &sum, sizeof(T));
+    }
+    const void* from[] = {a.data(), b.data()};
+    void* to[] = {out.data()};
+    for (const auto isa : isas()) {
+      detail::reduce_kernel<T, Sum>(isa)(65536, from, 2, to, 1, false);
+      CHECK(equal(reinterpret_cast<const unsigned char*>(out.data()), expected, kind_of<T, Sum>()));
+    }
+  };
+  check(bf16(0));
+  check(fp16(0));
+}
+
+TEST_CASE("16-bit floats accumulate in float and round once") {
+  // 256 + 1 + 1: rounding after each sum would stay at 256 in bf16.
+  const std::vector<bf16> big(100, bf16(256)), one(100, bf16(1));
+  std::vector<bf16> out(100);
+  const void* from[] = {big.data(), one.data(), one.data()};
+  void* to[] = {out.data()};
+  reduce_kernel<bf16, Sum>()(100, from, 3, to, 1, false);
+  for (const bf16 x : out) CHECK(float(x) == 258.0F);
+}
+
+TEST_CASE("copies are exact, to every destination, streaming or not") {
+  Draw draw{11};
+  for (int i = 0; i < 60; ++i) {
+    const Case c(draw);
+    const std::size_t size = std::size_t{1} << draw.below(5);
+    const std::size_t bytes = c.count * size;
+    Array from(bytes, draw.below(64));
+    for (std::size_t k = 0; k < bytes; ++k) from.data()[k] = static_cast<unsigned char>(draw.bits());
+    const Bytes expected(from.data(), from.data() + bytes);
+    std::vector<Array> to;
+    for (int d = 0; d < c.destinations; ++d) to.emplace_back(bytes, draw.below(64));
+    std::vector<void*> writes;
+    for (auto& array : to) writes.push_back(array.data());
+    if (c.in_place && !writes.empty()) writes[0] = from.data();
+    const void* reads[] = {from.data()};
+    copy_kernel(size)(c.count, reads, 1, writes.data(), c.destinations, c.streaming);
+    for (void* result : writes) REQUIRE((bytes == 0 || std::memcmp(result, expected.data(), bytes) == 0));
+    for (const auto& array : to) REQUIRE(array.guarded());
+    REQUIRE(from.guarded());
+  }
+}
+
+TEST_CASE("destinations may coincide") {
+  std::vector<float> a(5000, 1.0F), b(5000, 2.0F), c(5000);
+  const void* from[] = {a.data(), b.data()};
+  void* to[] = {c.data(), c.data(), b.data()};
+  reduce_kernel<float, Sum>()(5000, from, 2, to, 3, false);
+  for (std::size_t i = 0; i < 5000; ++i) REQUIRE((c[i] == 3.0F && b[i] == 3.0F && a[i] == 1.0F));
+}
+
+TEST_CASE("bad arguments are errors that say what to do") {
+  float x = 1;
+  const void* from[] = {&x, &x};
+  void* to[] = {&x};
+  const Reduce sum = reduce_kernel<float, Sum>();
+  CHECK_THROWS_WITH_AS(sum(1, from, 0, to, 1, false),
+                       "reduce: expected at least 1 source, found 0; pass the arrays to combine", Error);
+  CHECK_THROWS_WITH_AS(copy_kernel(4)(1, from, 2, to, 1, false),
+                       "copy: expected 1 source, found 2; combine several sources with a kernel of reduce_kernel", Error);
+  CHECK_THROWS_AS((void)copy_kernel(3), Error);
+  CHECK_THROWS_AS((void)copy_kernel(0), Error);
+  CHECK_NOTHROW(sum(0, nullptr, 0, nullptr, 0, true));
+}
