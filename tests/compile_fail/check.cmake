@@ -13,8 +13,10 @@
 #   #endif
 #
 # The mistake must not compile, the compiler's first error must stand in the source itself (not in a header), and its
-# text must match every expectation, a CMake regular expression. Where compilers differ, "expect(g++):" and
-# "expect(clang++):" are for one of them. The twin must compile without a warning.
+# text must match every expectation, a CMake regular expression. "// note: REGEX" is for what may stand in the lines
+# that explain the first error instead. Where compilers differ, "expect(g++):" and "expect(clang++):" are for one of
+# them. Before the comparison "meshwise::" is left out and brackets are closed as in ">>". The twin must compile without
+# a warning.
 cmake_minimum_required(VERSION 3.25)
 
 if(FAMILY STREQUAL "clang++")
@@ -30,18 +32,27 @@ if(INCLUDE)
 endif()
 set(ENV{LC_ALL} C)  # plain quotes in the diagnostics
 
-file(STRINGS "${SOURCE}" lines REGEX "^ *// expect(\\([a-z+]+\\))?: ")
+file(STRINGS "${SOURCE}" lines REGEX "^ *// (expect|note)(\\([a-z+]+\\))?: ")
 set(expectations 0)
 foreach(line IN LISTS lines)
-  string(REGEX REPLACE "^ *// expect" "" line "${line}")
-  string(REGEX MATCH "^(\\(([a-z+]+)\\))?: (.+)$" line "${line}")
-  set(only "${CMAKE_MATCH_2}")
-  set(expected "${CMAKE_MATCH_3}")
+  string(REGEX MATCH "^ *// (expect|note)(\\(([a-z+]+)\\))?: (.+)$" line "${line}")
+  set(place "${CMAKE_MATCH_1}")
+  set(only "${CMAKE_MATCH_3}")
+  set(expected "${CMAKE_MATCH_4}")
   if("${only}" STREQUAL "" OR "${only}" STREQUAL "${FAMILY}")
+    set(place_${expectations} "${place}")
     string(REGEX REPLACE " +$" "" expected_${expectations} "${expected}")
     math(EXPR expectations "${expectations} + 1")
   endif()
 endforeach()
+
+# Compilers spell names and brackets differently.
+function(normalise text result)
+  string(REPLACE "meshwise::" "" text "${text}")
+  string(REPLACE "> >" ">>" text "${text}")
+  string(REPLACE "> >" ">>" text "${text}")
+  set(${result} "${text}" PARENT_SCOPE)
+endfunction()
 if(expectations EQUAL 0)
   message(FATAL_ERROR "${SOURCE}: no expectation; add a line \"// expect: REGEX\" for ${COMPILER}")
 endif()
@@ -61,10 +72,14 @@ string(SUBSTRING "${place}" 0 ${length} file)
 if(NOT file STREQUAL "${SOURCE}:")
   message(FATAL_ERROR "${SOURCE}: the first error stands elsewhere, not at the user's line:\n${output}")
 endif()
+normalise("${text}" text)
+normalise("${output}" notes)
 math(EXPR last "${expectations} - 1")
 foreach(i RANGE ${last})
-  if(NOT text MATCHES "${expected_${i}}")
+  if(place_${i} STREQUAL "expect" AND NOT text MATCHES "${expected_${i}}")
     message(FATAL_ERROR "${SOURCE}: the first error does not match\n  ${expected_${i}}\nit is\n  ${text}\n\n${output}")
+  elseif(place_${i} STREQUAL "note" AND NOT notes MATCHES "${expected_${i}}")
+    message(FATAL_ERROR "${SOURCE}: nothing about the first error matches\n  ${expected_${i}}\n\n${output}")
   endif()
 endforeach()
 

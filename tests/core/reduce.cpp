@@ -87,8 +87,12 @@ bool equal_element(const unsigned char* a, const unsigned char* b) {
 
 template <class T, class Op>
 Kind kind_of() {
-  return {std::string(element_name(element_kind<T>)) + " " + Op::name, sizeof(T),   draw_element<T>,
-          left_fold<T, Op>,                                            equal_element<T>, detail::reduce_kernel<T, Op>};
+  return {std::string(element_name(element_kind<T>)) + " " + Op::name,
+          sizeof(T),
+          draw_element<T>,
+          left_fold<T, Op>,
+          equal_element<T>,
+          detail::reduce_kernel<T, Op>};
 }
 
 template <class T>
@@ -270,7 +274,8 @@ TEST_CASE("bad arguments are errors that say what to do") {
   CHECK_THROWS_WITH_AS(sum(1, from, 0, to, 1, false),
                        "reduce: expected at least 1 source, found 0; pass the arrays to combine", Error);
   CHECK_THROWS_WITH_AS(copy_kernel(4)(1, from, 2, to, 1, false),
-                       "copy: expected 1 source, found 2; combine several sources with a kernel of reduce_kernel", Error);
+                       "copy: expected 1 source, found 2; combine several sources with a kernel of reduce_kernel",
+                       Error);
   CHECK_THROWS_AS((void)copy_kernel(3), Error);
   CHECK_THROWS_AS((void)copy_kernel(0), Error);
   CHECK_NOTHROW(sum(0, nullptr, 0, nullptr, 0, true));

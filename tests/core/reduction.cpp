@@ -77,7 +77,14 @@ void check_floats() {
 template <class I, class Op>
 void check_integers() {
   using Limits = std::numeric_limits<I>;
-  const I values[] = {0, 1, 2, 3, 77, Limits::max(), Limits::lowest(), static_cast<I>(Limits::max() / 3),
+  const I values[] = {0,
+                      1,
+                      2,
+                      3,
+                      77,
+                      Limits::max(),
+                      Limits::lowest(),
+                      static_cast<I>(Limits::max() / 3),
                       static_cast<I>(Limits::lowest() + 1)};
   for (const I a : values) {
     CHECK(Op::apply(a, Op::template identity<I>()) == a);

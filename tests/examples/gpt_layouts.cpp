@@ -70,9 +70,8 @@ TEST_CASE("gpt: a run on any mesh is the run on one rank") {
   const gpt::Training t = training(full() ? 50 : 6);
   const Run one = run({1, 1}, t);
   REQUIRE(one.results.size() == t.steps);
-  std::vector<Ranks> layouts{{2, 2}, {1, 4}, {4, 1}};
-  if (full()) layouts = {{1, 2}, {1, 4}, {2, 1}, {2, 2}, {2, 4}, {4, 1}, {4, 2}};
-  for (const Ranks ranks : layouts) {
+  for (const Ranks ranks :
+       {Ranks{1, 2}, Ranks{1, 4}, Ranks{2, 1}, Ranks{2, 2}, Ranks{2, 4}, Ranks{4, 1}, Ranks{4, 2}}) {
     CAPTURE(ranks.data);
     CAPTURE(ranks.tensor);
     const Run many = run(ranks, t);
@@ -83,8 +82,7 @@ TEST_CASE("gpt: a run on any mesh is the run on one rank") {
       norm = std::max(norm, relative(many.results[i].gradient_norm, one.results[i].gradient_norm));
       parameters = std::max(parameters, relative_l2(many.parameters[i], one.parameters[i]));
     }
-    MESSAGE("dp=" << ranks.data << " tp=" << ranks.tensor << ": loss " << loss << ", norm " << norm << ", parameters "
-                  << parameters);
+    INFO("relative differences: loss " << loss << ", norm " << norm << ", parameters " << parameters);
     CHECK(loss < 1e-4);
     CHECK(norm < 1e-4);
     CHECK(parameters < 1e-3);
@@ -120,5 +118,42 @@ TEST_CASE("gpt: the size of the gradient buckets changes no bit") {
       CHECK(other.results[i].loss == usual.results[i].loss);
       CHECK(other.results[i].gradient_norm == usual.results[i].gradient_norm);
     }
+  }
+}
+
+TEST_CASE("gpt: what a step communicates is the sum of its parts, exactly") {
+  for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 1}, Ranks{1, 2}, Ranks{2, 2}, Ranks{3, 2}, Ranks{1, 4}}) {
+    CAPTURE(ranks.data);
+    CAPTURE(ranks.tensor);
+    CHECK_NOTHROW(on_grid(ranks, [](const Grid& mesh) {
+      Trainer trainer(mesh, sizes, training(1));
+      const auto tokens = tokens_of<Trainer::Tokens>(mesh, sequences, sizes, 1, 0);
+      const Traffic before = mesh.along<dp>().traffic();
+      const Traffic over_tp = traffic_of<tp>(mesh, [&] { trainer.step(tokens, tokens); });
+      const Traffic over_dp = mesh.along<dp>().traffic() - before;
+
+      // Elements of the parameters that tp replicates (norms and row biases) and of those that it splits.
+      std::uint64_t replicated = 0, split = 0;
+      gpt::each(
+          [&]<class T>(const std::string&, const T& p) {
+            (std::is_same_v<placement_of<typename T::layout, tp>, Replicate<tp>> ? replicated : split) += p.size();
+          },
+          trainer.parameters());
+      require(replicated == (6 * sizes.layers + 2) * sizes.hidden, "norms and row biases");
+
+      const auto d = static_cast<std::uint64_t>(mesh.size<dp>()), t = static_cast<std::uint64_t>(mesh.size<tp>());
+      const std::uint64_t all_tokens = sequences * sizes.sequence, real = sizeof(float);
+      // Activations: 8 conversions per block; those of the embedding and of the final norm, forward and backward.
+      // Loss: 3 numbers per token. Gradients that owe a sum over tp. The norm: one double per line of ranks.
+      const std::uint64_t activations = (8 * sizes.layers + 4) * all_tokens * sizes.hidden * real;
+      const std::uint64_t numbers = 2 * (3 * all_tokens * real + d * replicated * real + d * sizeof(double));
+      require(sum_over_ranks(mesh, over_tp.volume) == (t - 1) * (activations + numbers), "volume over tp");
+      require(over_tp.calls == (t == 1 ? 0 : 8 * sizes.layers + 4 + 3 + 1 + 1), "calls over tp");
+      // The loss, the gradients in one bucket, and the norm.
+      const std::uint64_t gradients = (split + t * replicated) * real;
+      require(sum_over_ranks(mesh, over_dp.volume) == 2 * (d - 1) * (t * real + gradients + t * sizeof(double)),
+              "volume over dp");
+      require(over_dp.calls == (d == 1 ? 0 : 3), "calls over dp");
+    }));
   }
 }

@@ -73,7 +73,8 @@ void forward_and_backward(const Grid& mesh, const gpt::Sizes& z, double p) {
         x = x + random<T>(mesh, x.extents(), stream++, 0.5);
       },
       parameters);
-  const auto tokens = tokens_of<Tokens>(mesh, sequences, z, 1, 0), targets = tokens_of<Tokens>(mesh, sequences, z, 1, 1);
+  const auto tokens = tokens_of<Tokens>(mesh, sequences, z, 1, 0),
+             targets = tokens_of<Tokens>(mesh, sequences, z, 1, 1);
   const Model::Drop drop{p, 99};
   const auto reference = plain::loss_and_gradients(config_of(z), to_plain(z, parameters), plain_tokens(tokens),
                                                    plain_tokens(targets), masks(drop));
@@ -85,7 +86,8 @@ void forward_and_backward(const Grid& mesh, const gpt::Sizes& z, double p) {
   auto loss = Model::loss(logits, targets, static_cast<double>(targets.size()));
   require_near(whole(loss.loss), {reference.loss}, bound, "loss", 0);
   const auto gradients = Model::backward(parameters, std::move(saved), tokens, targets, std::move(loss), drop);
-  require_same(gathered(gradients), reference.gradients, 1e-3 * plain::gradient_norm(reference.gradients), "gradient of");
+  require_same(gathered(gradients), reference.gradients, 1e-3 * plain::gradient_norm(reference.gradients),
+               "gradient of");
 }
 
 void steps(const Grid& mesh, const gpt::Sizes& z, const gpt::Training& training) {
@@ -97,8 +99,8 @@ void steps(const Grid& mesh, const gpt::Sizes& z, const gpt::Training& training)
     const auto tokens = tokens_of<Tokens>(mesh, sequences, z, step, 0);
     const auto targets = tokens_of<Tokens>(mesh, sequences, z, step, 1);
     const Model::Drop drop{training.dropout, stream_seed(training.seed, 1'000'000 + step)};
-    const auto reference = plain::loss_and_gradients(config_of(z), parameters, plain_tokens(tokens),
-                                                     plain_tokens(targets), masks(drop));
+    const auto reference =
+        plain::loss_and_gradients(config_of(z), parameters, plain_tokens(tokens), plain_tokens(targets), masks(drop));
     const double norm = optimizer.step(parameters, reference.gradients, gpt::learning_rate(training, step));
     const gpt::StepResult result = trainer.step(tokens, targets);
     require_near({result.loss}, {reference.loss}, bound, "loss", 0);
@@ -106,7 +108,8 @@ void steps(const Grid& mesh, const gpt::Sizes& z, const gpt::Training& training)
     require(training.clip <= 0 || norm > training.clip, "the clipping is meant to act");
     require_same(gathered(trainer.parameters()), parameters, 1e-2, "parameter");
   }
-  const auto tokens = tokens_of<Tokens>(mesh, sequences, z, 9, 0), targets = tokens_of<Tokens>(mesh, sequences, z, 9, 1);
+  const auto tokens = tokens_of<Tokens>(mesh, sequences, z, 9, 0),
+             targets = tokens_of<Tokens>(mesh, sequences, z, 9, 1);
   const auto reference =
       plain::loss_and_gradients(config_of(z), parameters, plain_tokens(tokens), plain_tokens(targets));
   require_near({trainer.evaluate(tokens, targets)}, {reference.loss}, bound, "evaluated loss", 0);
@@ -178,8 +181,7 @@ TEST_CASE("gpt: the logits of one position are those of the whole forward") {
   on_grid({1, 2}, [](const Grid& mesh) {
     const Trainer trainer(mesh, tiny, {});
     const auto tokens = tokens_of<Tokens>(mesh, 1, tiny, 1, 0);
-    const auto all =
-        plain::forward(config_of(tiny), to_plain(tiny, trainer.parameters()), plain_tokens(tokens)).logits;
+    const auto all = plain::forward(config_of(tiny), to_plain(tiny, trainer.parameters()), plain_tokens(tokens)).logits;
     for (const std::size_t position : {std::size_t{0}, std::size_t{4}}) {
       const auto begin = all.begin() + static_cast<std::ptrdiff_t>(position * tiny.vocab);
       require_near(trainer.next_logits(tokens, position),

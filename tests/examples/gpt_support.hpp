@@ -8,7 +8,8 @@ namespace test {
 
 /// The tokens of one step, and the tokens that follow them: a function of the step and the position only.
 template <class Tokens>
-Tokens tokens_of(const Grid& mesh, std::size_t sequences, const gpt::Sizes& z, std::uint64_t step, std::uint64_t shift) {
+Tokens tokens_of(const Grid& mesh, std::size_t sequences, const gpt::Sizes& z, std::uint64_t step,
+                 std::uint64_t shift) {
   return generate<Tokens>(mesh, {sequences, z.sequence}, [&](const auto& index) {
     const std::uint64_t b = index.template position<batch>(), s = index.template position<seq>() + shift;
     // Half noise, half a rule that can be learnt.

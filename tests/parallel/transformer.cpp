@@ -46,12 +46,22 @@ Parameters make(const Grid& mesh, const Sizes& z, std::uint64_t seed) {
   const auto vector = [&] { return one.template operator()<Parameters::Vector>({z.h}); };
   const auto projection = [&] { return one.template operator()<Parameters::Projection>({z.h, z.heads, z.head_dim}); };
   const auto bias = [&] { return one.template operator()<Parameters::ProjectionBias>({z.heads, z.head_dim}); };
-  return {vector(), vector(), projection(), bias(), projection(), bias(), projection(), bias(),
+  return {vector(),
+          vector(),
+          projection(),
+          bias(),
+          projection(),
+          bias(),
+          projection(),
+          bias(),
           one.template operator()<decltype(Parameters::output_weight)>({z.heads, z.head_dim, z.h}),
-          vector(), vector(), vector(),
+          vector(),
+          vector(),
+          vector(),
           one.template operator()<decltype(Parameters::up_weight)>({z.h, z.ffn}),
           one.template operator()<decltype(Parameters::up_bias)>({z.ffn}),
-          one.template operator()<decltype(Parameters::down_weight)>({z.ffn, z.h}), vector()};
+          one.template operator()<decltype(Parameters::down_weight)>({z.ffn, z.h}),
+          vector()};
 }
 
 X input(const Grid& mesh, const Sizes& z) { return random<X>(mesh, {z.b, z.s, z.h}, 901); }
@@ -139,7 +149,8 @@ TEST_CASE("transformer block: any ranks compute what one rank computes, norm wei
 }
 
 TEST_CASE("transformer block: sequences of one token, one head, no batch: ranks without work still take part") {
-  for (const Sizes& z : {Sizes{2, 1, 6, 3, 2, 7}, Sizes{3, 5, 4, 1, 4, 1}, Sizes{1, 3, 1, 2, 3, 2}, Sizes{0, 5, 6, 3, 2, 7}}) {
+  for (const Sizes& z :
+       {Sizes{2, 1, 6, 3, 2, 7}, Sizes{3, 5, 4, 1, 4, 1}, Sizes{1, 3, 1, 2, 3, 2}, Sizes{0, 5, 6, 3, 2, 7}}) {
     const auto one = run(Ranks{1, 1}, z, {});
     for (const Ranks ranks : {Ranks{1, 4}, Ranks{3, 2}}) {
       CAPTURE(ranks.data);

@@ -119,8 +119,8 @@ TEST_CASE("cross entropy: loss and gradient are the dense ones, whatever the spl
     CAPTURE(z.b);
     CAPTURE(z.s);
     CAPTURE(z.v);
-    CHECK_NOTHROW(on_grid(
-        ranks, [&](const Grid& mesh) { loss_as_dense(mesh, z, static_cast<std::uint64_t>(i) * 10, 3.0); }));
+    CHECK_NOTHROW(
+        on_grid(ranks, [&](const Grid& mesh) { loss_as_dense(mesh, z, static_cast<std::uint64_t>(i) * 10, 3.0); }));
   }
 }
 
@@ -158,13 +158,14 @@ TEST_CASE("cross entropy: laws") {
       const auto ones = gradient_seed(saved.loss);
       const auto gradient = cross_entropy_backward<vocab>(std::move(saved), labels, ones * 2.0);
       require_near(whole(sum<vocab>(gradient)), std::vector<double>(b * s), 1e-15, "gradients of a token sum to 0");
-      require_near(whole(gradient),
-                   [&] {
-                     auto once = dense_cross_entropy(whole(logits), whole(labels), v, tokens).gradient;
-                     for (double& g : once) g *= 2;
-                     return once;
-                   }(),
-                   1e-15, "the seed multiplies");
+      require_near(
+          whole(gradient),
+          [&] {
+            auto once = dense_cross_entropy(whole(logits), whole(labels), v, tokens).gradient;
+            for (double& g : once) g *= 2;
+            return once;
+          }(),
+          1e-15, "the seed multiplies");
     });
   }
 }
@@ -185,8 +186,8 @@ TEST_CASE("cross entropy and embedding: the gradients are derivatives") {
       auto saved = cross_entropy<vocab>(Logits(logits_of()), labels, 6);
       const auto ones = gradient_seed(saved.loss);
       const auto dlogits = convert<Replicate<tp>>(cross_entropy_backward<vocab>(std::move(saved), labels, ones));
-      const auto gradient = whole(vocabulary_embedding_backward<key<vocab>>(
-          placed<SquareTable>(mesh, {v, v}, values), ids, dlogits));
+      const auto gradient =
+          whole(vocabulary_embedding_backward<key<vocab>>(placed<SquareTable>(mesh, {v, v}, values), ids, dlogits));
       for (std::size_t i = 0; i < values.size(); ++i) {
         const auto at = [&, old = values[i]](double h) {
           values[i] = old + h;
@@ -252,8 +253,9 @@ TEST_CASE("a label or an index outside of the vocabulary is an error that names 
     cross_entropy<vocab>(Logits(mesh, {1, 3, 11}), bad_ids(mesh), 3);
   });
   CHECK(loss.find("[0, 11)") != std::string::npos);
-  const std::string rows =
-      message([&](const Grid& mesh) { vocabulary_embedding<Replicate<tp>, vocab>(Table(mesh, {11, 2}), bad_ids(mesh)); });
+  const std::string rows = message([&](const Grid& mesh) {
+    vocabulary_embedding<Replicate<tp>, vocab>(Table(mesh, {11, 2}), bad_ids(mesh));
+  });
   CHECK(rows.find("[0, 11)") != std::string::npos);
   CHECK(rows.find("found 11") != std::string::npos);
 }
@@ -268,6 +270,7 @@ TEST_CASE("cross entropy in float: rounding only") {
     const Dense dense = dense_cross_entropy(whole(logits), whole(labels), v, 15);
     require_near(whole(saved.loss), {dense.loss}, 1e-6, "loss");
     const auto ones = gradient_seed(saved.loss);
-    require_near(whole(cross_entropy_backward<vocab>(std::move(saved), labels, ones)), dense.gradient, 1e-7, "gradient");
+    require_near(whole(cross_entropy_backward<vocab>(std::move(saved), labels, ones)), dense.gradient, 1e-7,
+                 "gradient");
   });
 }

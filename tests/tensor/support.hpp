@@ -95,7 +95,7 @@ Piece describe(const T& x) {
   piece.extents.assign(x.extents().begin(), x.extents().end());
   piece.ranges.assign(x.ranges().begin(), x.ranges().end());
   [&]<class... As>(detail::list<As...>) {
-    const auto one = [&]<class A>(detail::type<A>) {
+    [[maybe_unused]] const auto one = [&]<class A>(detail::type<A>) {
       using traits = detail::placement_traits<placement_of<typename T::layout, A>>;
       const auto n = static_cast<std::size_t>(x.mesh().template size<A>());
       const auto k = static_cast<std::size_t>(x.mesh().template coordinate<A>());

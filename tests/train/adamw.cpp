@@ -62,7 +62,9 @@ double after_one_step(const Grid& mesh, double gradient, const AdamWOptions& opt
 
 // A sum that is still owed cannot be a gradient, and a parameter is never a Partial.
 template <class P, class G>
-concept can_step = requires(P p, const G g, AdamWState<P> s) { adamw_step(p, g, s, 1, AdamWOptions{}); };
+concept can_step = requires(P p, const G g, AdamWState<P> s) {
+  adamw_step(p, g, s, 1, AdamWOptions{});
+};
 static_assert(can_step<Matrix<float>, Matrix<float>>);
 static_assert(!can_step<Matrix<float>, Matrix<float, Partial<dp>>>);
 static_assert(!can_step<Matrix<float, Shard<ffn, tp>>, Matrix<float>>);
@@ -94,7 +96,9 @@ TEST_CASE("AdamW: float rounds, bf16 keeps its moments in float") {
 
 TEST_CASE("AdamW: laws of the first step and of decay") {
   on_grid({1, 1}, [](const Grid& mesh) {
-    const auto first = [&](double gradient, const AdamWOptions& o) { return after_one_step<double>(mesh, gradient, o); };
+    const auto first = [&](double gradient, const AdamWOptions& o) {
+      return after_one_step<double>(mesh, gradient, o);
+    };
     for (const double g : {1e-3, 1.0, 1e3}) {
       require_near({first(g, {.learning_rate = 0.01, .epsilon = 0, .weight_decay = 0})}, {1.99}, 1e-14, "by the rate");
       require_near({first(-g, {.learning_rate = 0.01, .epsilon = 0, .weight_decay = 0})}, {2.01}, 1e-14, "upwards");

@@ -16,7 +16,9 @@ double square(const std::vector<double>& values) { return dot(values, values); }
 
 // A sum that is owed has no norm yet.
 template <class T>
-concept has_norm = requires(GlobalNorm<Grid> norm, const T x) { norm.add(x); };
+concept has_norm = requires(GlobalNorm<Grid> norm, const T x) {
+  norm.add(x);
+};
 static_assert(has_norm<Matrix<Shard<ffn, tp>>>);
 static_assert(!has_norm<Matrix<Partial<dp>>>);
 static_assert(!has_norm<Matrix<Shard<ffn, tp>, Partial<dp>>>);

@@ -38,9 +38,9 @@ struct RandomPair {
 
 /// 64 random bits each for the indices 2 * block and 2 * block + 1.
 constexpr RandomPair random_pair(std::uint64_t seed, std::uint64_t block, RandomUse use) {
-  const auto r = philox({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0,
-                         static_cast<std::uint32_t>(use)},
-                        {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+  const auto r = philox(
+      {static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, static_cast<std::uint32_t>(use)},
+      {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
   return {(std::uint64_t{r[1]} << 32) | r[0], (std::uint64_t{r[3]} << 32) | r[2]};
 }
 

@@ -59,7 +59,8 @@ void for_tiles(std::size_t bytes, const Each& each) {
 
 /// Streams what can be streamed of a destination once the source is known up to `first + n`: whole lines, so that no
 /// line is written in two parts, but everything at the end. `from` holds the bytes from `first` on, and a line before.
-inline void stream_tile(Stream stream, void* to, const char* from, std::size_t first, std::size_t n, std::size_t bytes) {
+inline void stream_tile(Stream stream, void* to, const char* from, std::size_t first, std::size_t n,
+                        std::size_t bytes) {
   const std::size_t begin = whole_lines(to, first);
   const std::size_t end = first + n == bytes ? bytes : whole_lines(to, first + n);
   stream(static_cast<char*>(to) + begin, from - (first - begin), end - begin);

@@ -130,8 +130,8 @@ struct Max {
 /// A binary operation that collectives can combine elements with. `apply` works on accumulate types; no atomics, no
 /// state. The set is closed, because the kernels know each member.
 template <class Op>
-concept Reduction = std::is_same_v<Op, Sum> || std::is_same_v<Op, Product> || std::is_same_v<Op, Min> ||
-                    std::is_same_v<Op, Max>;
+concept Reduction =
+    std::is_same_v<Op, Sum> || std::is_same_v<Op, Product> || std::is_same_v<Op, Min> || std::is_same_v<Op, Max>;
 
 /// The run-time kind of a reduction tag.
 template <Reduction Op>

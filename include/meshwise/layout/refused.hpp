@@ -23,6 +23,9 @@ template <class... Placements>
 struct convert_both_operands_;
 template <class Value>
 struct backward_to_;
+/// An alternative to the remedy before it.
+template <class What>
+struct or_;
 /// Takes the Partial that is wanted in the end.
 template <class Wanted>
 struct generate_it_replicated_then_view_as_;

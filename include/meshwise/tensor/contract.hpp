@@ -12,6 +12,17 @@ namespace meshwise {
 
 namespace detail {
 
+/// The cheaper remedy for a dim that Axes shard in the layout L of one operand only: the other one takes its part, which
+/// costs nothing, unless it uses the axes otherwise; then the first one is made whole.
+template <class D, class L, template <class...> class Other, template <class...> class Own, class... Axes>
+consteval auto side_to_convert(list<Axes...> axes) {
+  if constexpr ((placement_traits<placement_on<L, Axes>>::replicate && ...)) {
+    return type<Other<Shard<D, Axes...>>>{};
+  } else {
+    return []<class... Rs>(list<Rs...>) { return type<Own<Rs...>>{}; }(replicate_each(reversed(axes)));
+  }
+}
+
 /// Verdict list of one dim that both operands have and that is summed.
 template <class D, class LA, class LB>
 consteval auto summed_alike() {
@@ -22,9 +33,14 @@ consteval auto summed_alike() {
   } else if constexpr (a::size != 0 && b::size != 0) {
     return placed_alike<D, LA, LB>{};
   } else {
-    using remedy = std::conditional_t<a::size != 0, convert_second_operand_<shard_over<D, a>>,
-                                      convert_first_operand_<shard_over<D, b>>>;
-    return list<refused<because::contraction_sharded_on_one_side<D>, try_<remedy>, LA, LB>>{};
+    using remedy = decltype([] {
+      if constexpr (a::size != 0) {
+        return side_to_convert<D, LB, convert_second_operand_, convert_first_operand_>(a{});
+      } else {
+        return side_to_convert<D, LA, convert_first_operand_, convert_second_operand_>(b{});
+      }
+    }());
+    return list<refused<because::contraction_sharded_on_one_side<D>, try_<typename remedy::is>, LA, LB>>{};
   }
 }
 
@@ -115,7 +131,7 @@ Labels labels_of(const T& x) {
   Labels labels;
   std::size_t i = 0;
   [&]<class... Ds>(list<Ds...>) {
-    const auto one = [&](int name) {
+    [[maybe_unused]] const auto one = [&](int name) {
       // An empty dim further in would make the stride 0, which says that elements coincide.
       labels.add(name, static_cast<std::ptrdiff_t>(x.ranges()[i].size),
                  static_cast<std::ptrdiff_t>(std::max<std::size_t>(elements_after(x, i), 1)));

@@ -36,8 +36,18 @@ namespace detail {
 template <AnyTensor T>
 using operand = bare<T>;
 
+/// The verdict on converting a tensor: that of its layout, and the tensor has the dims that are to be sharded.
 template <class T, class... Ps>
-using convert_verdict = conversion_verdict<typename T::layout, Ps...>;
+consteval auto tensor_conversion_verdict() {
+  using foreign = decltype(without_known<dims_of<typename T::dims>>(joined<decltype(sharded_dim<Ps>())...>()));
+  if constexpr (foreign::size != 0) {
+    return type<foreign_dim<front<foreign>, typename T::dims>>{};
+  } else {
+    return type<conversion_verdict<typename T::layout, Ps...>>{};
+  }
+}
+template <AnyTensor T, class... Ps>
+using convert_verdict = typename decltype(tensor_conversion_verdict<T, Ps...>())::is;
 
 /// The first step of a conversion that communicates, or void.
 template <class L, class... Steps>

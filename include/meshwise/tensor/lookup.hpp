@@ -44,7 +44,7 @@ consteval auto lookup_verdict() {
         placements_of<LI>{} + placements_except<LT, list<D>>{} +
         partials_over(shard_axes<LT, D>{})))::is;
     if constexpr (!AnyLayout<layout>) {
-      return type<layout>{};
+      return result_refused<LT, LI, layout>{};
     } else {
       using dims = dims_from<join<dims_of<typename Ids::dims>, dims_without<D, Table>>>;
       return type<accepted<Tensor<typename Table::element, dims, layout, typename Table::space>>>{};
@@ -58,7 +58,7 @@ using lookup_of = typename decltype(lookup_verdict<operand<Table>, operand<Ids>,
 template <class D2, class A, class B>
 Extents<D2> extents_of_both(const A& a, const B& b) {
   return [&]<class... Ds>(list<Ds...>) {
-    const auto one = [&]<class D>(type<D>) {
+    [[maybe_unused]] const auto one = [&]<class D>(type<D>) {
       if constexpr (contains<D, dims_of<typename A::dims>>) {
         return a.template extent<D>();
       } else {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -12,23 +11,21 @@
 #include <vector>
 
 #include "meshwise/core/error.hpp"
-#include "meshwise/core/wait.hpp"
 #include "meshwise/fabric/endpoint.hpp"
 #include "meshwise/fabric/message.hpp"
 #include "meshwise/fabric/move.hpp"
 #include "meshwise/fabric/plans.hpp"
 #include "meshwise/fabric/streaming.hpp"
-#include "meshwise/fabric/thread/member.hpp"
+#include "meshwise/fabric/thread/mail.hpp"
 #include "meshwise/schedule/contract.hpp"
 
 namespace meshwise::detail {
 
-/// One thread's end of a group of threads in one process: collectives by load and store on everybody's buffers, and
-/// messages through the receiver's inbox.
-class ThreadEndpoint final : public ThreadMember {
+/// One thread's end of a group of threads in one process: collectives by load and store on everybody's buffers.
+class ThreadEndpoint final : public ThreadMail {
  public:
   ThreadEndpoint(std::shared_ptr<ThreadGroup> group, int rank)
-      : ThreadMember(std::move(group), rank), threshold_(streaming_threshold(group_->job()->cores())) {}
+      : ThreadMail(std::move(group), rank), threshold_(streaming_threshold(group_->job()->cores())) {}
 
   Capabilities capabilities() const override { return {!group_->messages(), true, false}; }
 
@@ -40,49 +37,6 @@ class ThreadEndpoint final : public ThreadMember {
     } else {
       run_memory(own);
     }
-  }
-
-  /// Up to Envelope::buffered bytes are copied, and the message is on its way; more is read by the receiver where it
-  /// lies. A message to oneself is always copied: it can only be received later.
-  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
-                                     double deadline) override {
-    begin_message(verb, tag, deadline);
-    auto envelope = std::make_shared<Envelope>();
-    envelope->tag = tag;
-    envelope->bytes = bytes;
-    envelope->data = data;
-    const bool buffered = bytes <= Envelope::buffered || to == rank();
-    if (buffered && bytes > 0) {
-      envelope->copy.reset(new std::byte[bytes]);
-      std::memcpy(envelope->copy.get(), data, bytes);
-      envelope->data = envelope->copy.get();
-    }
-    auto sending = std::make_unique<Posted>(*this, waiting_, to, buffered ? nullptr : envelope);
-    group_->inbox(to).post(rank(), size(), std::move(envelope));
-    return sending;
-  }
-
-  void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes, double deadline) override {
-    begin_message(verb, tag, deadline);
-    Inbox& inbox = group_->inbox(rank());
-    std::shared_ptr<Envelope> envelope;
-    Backoff backoff(group_->job()->crowded());
-    for (;;) {
-      const std::uint64_t seen = inbox.posted();
-      envelope = inbox.take(from, tag);
-      if (envelope) break;
-      const auto changed = [&] { return inbox.posted() != seen; };
-      while (!changed()) {
-        if (backoff.pause()) inspect(from, changed);
-      }
-    }
-    Entry entry;
-    const bool other = waiting_.collective && disagrees(from, entry);
-    if (other || envelope->bytes != bytes) {
-      refuse(*envelope, other ? difference(from, entry) : wrong_size(from, bytes, envelope->bytes));
-    }
-    if (bytes > 0) std::memcpy(data, envelope->data, bytes);
-    envelope->state.store(Envelope::State::done, std::memory_order_release);
   }
 
   std::unique_ptr<Endpoint> split(int color, int key) override {
@@ -99,51 +53,6 @@ class ThreadEndpoint final : public ThreadMember {
   }
 
  private:
-  /// A message that its receiver reads where it lies; null when it has been copied.
-  class Posted final : public Sending {
-   public:
-    Posted(ThreadEndpoint& endpoint, const Waiting& waiting, int to, std::shared_ptr<Envelope> envelope)
-        : endpoint_(endpoint), waiting_(waiting), to_(to), envelope_(std::move(envelope)) {}
-
-    ~Posted() override { withdraw(); }
-
-    void wait() override {
-      if (!envelope_) return;
-      endpoint_.waiting_ = waiting_;
-      const auto read = [this] { return envelope_->state.load(std::memory_order_acquire) >= Envelope::State::done; };
-      try {
-        Backoff backoff(endpoint_.group_->job()->crowded());
-        while (!read()) {
-          if (backoff.pause()) endpoint_.inspect(to_, read);
-        }
-        if (envelope_->state.load(std::memory_order_acquire) == Envelope::State::refused) endpoint_.leave();
-      } catch (...) {
-        withdraw();
-        throw;
-      }
-      envelope_.reset();
-    }
-
-   private:
-    /// Afterwards nobody reads the message any more.
-    void withdraw() {
-      if (!envelope_) return;
-      if (!endpoint_.group_->inbox(to_).withdraw(endpoint_.rank(), envelope_.get())) {
-        Backoff backoff(endpoint_.group_->job()->crowded());
-        while (envelope_->state.load(std::memory_order_acquire) < Envelope::State::done) backoff.pause();
-      }
-      envelope_.reset();
-    }
-
-    ThreadEndpoint& endpoint_;
-    Waiting waiting_;
-    int to_;
-    std::shared_ptr<Envelope> envelope_;
-  };
-
-  /// Tags of the library's own messages; users' tags are below.
-  static constexpr std::uint64_t internal_tag = std::uint64_t{1} << 63;
-
   void run_memory(const Call& call) {
     // Whatever can fail for lack of memory happens before the others count on this rank.
     const MemoryPlan* const planned = call.count == 0 ? nullptr : &plans_.find(call.shape, call.algorithm, rank());
@@ -184,27 +93,6 @@ class ThreadEndpoint final : public ThreadMember {
     for (const MessageStep& step : planned->plan.steps) {
       for (const Message& message : step.sends) await(message.peer, 1);
     }
-  }
-
-  void begin_message(const char* verb, std::uint64_t tag, double seconds) {
-    waiting_ = Waiting{verb, (tag & internal_tag) != 0, Deadline(deadline(seconds)), 0, 0};
-    if (group_->poison().set()) leave();
-  }
-
-  Report wrong_size(int from, std::size_t wanted, std::size_t sent) const {
-    Report problem = report(Code::mismatch, from);
-    problem.expected = std::to_string(wanted) + " bytes from rank " + std::to_string(from) + " (receive on rank " +
-                       std::to_string(rank()) + ")";
-    problem.found = std::to_string(sent) + " bytes (send on rank " + std::to_string(from) + ")";
-    problem.remedy = "send and receive the same number of elements of the same type, or use different tags";
-    return problem;
-  }
-
-  /// Ends the group because of a message that is not the awaited one.
-  [[noreturn]] void refuse(Envelope& envelope, const Report& problem) {
-    group_->poison().put(problem);
-    envelope.state.store(Envelope::State::refused, std::memory_order_release);
-    leave();
   }
 
   std::unique_ptr<Endpoint> divide(int color, int key) {

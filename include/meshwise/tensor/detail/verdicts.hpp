@@ -86,14 +86,15 @@ using placed_alike =
               refused<because::dim_placed_differently_in_the_operands<D>,
                       try_<place_second<D, shard_axes<LA, D>, shard_axes<LB, D>>>, LA, LB>>;
 
-/// What to say when the result of two operands would use an axis twice: the second one has to give it up.
+/// What to say when the result of two operands would use an axis twice: one of them has to give it up.
 template <class LA, class LB, class Refusal>
 struct result_refused {
   using is = Refusal;
 };
 template <class LA, class LB, class A, class... Context>
 struct result_refused<LA, LB, refused<because::axis_placed_twice<A>, Context...>> {
-  using is = refused<because::axis_placed_twice<A>, try_<convert_second_operand_<Replicate<A>>>, LA, LB>;
+  using is = refused<because::axis_placed_twice<A>,
+                     try_<convert_first_operand_<Replicate<A>>, or_<convert_second_operand_<Replicate<A>>>>, LA, LB>;
 };
 
 /// The Partial placements of a layout, as a list.
@@ -243,7 +244,7 @@ consteval auto converted_verdict() {
     return type<Verdict>{};
   } else {
     using T = typename Verdict::is;
-    using verdict = conversion_verdict<typename T::layout, P>;
+    using verdict = convert_verdict<T, P>;
     if constexpr (!is_accepted<verdict>) {
       return type<verdict>{};
     } else {

@@ -87,7 +87,7 @@ void check_operands(const char* verb, const A& a, const B& b) {
     fail(verb, "operands on one mesh", "operands on two meshes", "build both from the same Mesh");
   }
   [&]<class... Ds>(list<Ds...>) {
-    const auto one = [&]<class D>(type<D>) {
+    [[maybe_unused]] const auto one = [&]<class D>(type<D>) {
       if constexpr (contains<D, dims_of<typename B::dims>>) {
         if (a.template extent<D>() != b.template extent<D>()) {
           fail(verb, name_of<D>() + " = " + std::to_string(a.template extent<D>()) + " as in the first operand",
@@ -114,13 +114,17 @@ auto* written(T& result) {
   return const_cast<typename T::element*>(result.local().data());
 }
 
-/// A tensor of layout L to write a result into: x itself if nobody else can see it, else new memory.
+/// A tensor of layout L to write a result into: the storage of an rvalue that shares it with nobody, which then is empty
+/// like one that was moved from, else new memory.
 template <class L, class T>
 auto result_like(T&& x) {
   using X = bare<T>;
   using Result = Tensor<typename X::element, typename X::dims, L, typename X::space>;
   if constexpr (!std::is_lvalue_reference_v<T>) {
-    if (x.unique()) return Result(x.mesh(), x.extents(), x.storage(), x.offset());
+    if (x.unique()) {
+      const X last(std::move(x));
+      return Result(last.mesh(), last.extents(), last.storage(), last.offset());
+    }
   }
   return Result(x.mesh(), x.extents(), uninitialised{});
 }

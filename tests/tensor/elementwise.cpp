@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/tensor/elementwise.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support.hpp"
+
+namespace test {
+namespace {
+
+using Cube = Dims<d0, d1, d2>;
+template <class D, class... Ps>
+using T = Tensor<double, D, On<Ps...>>;
+using Cut = T<Cube, Shard<d0, dp>, Shard<d1, tp>>;
+
+/// The position in an array of the dims Small of an element of a cube.
+template <class Small>
+std::size_t position_in(std::size_t linear, const Extents<Cube>& extents) {
+  const std::array<std::size_t, 3> at{linear / (extents[1] * extents[2]), linear / extents[2] % extents[1],
+                                      linear % extents[2]};
+  std::size_t position = 0;
+  [&]<class... Ds>(detail::list<Ds...>) {
+    [[maybe_unused]] const auto one = [&](std::size_t i) { position = position * extents[i] + at[i]; };
+    (one(static_cast<std::size_t>(detail::index_of<Ds, detail::dims_of<Cube>>)), ...);
+  }(detail::dims_of<Small>{});
+  return position;
+}
+
+/// A cube beside a tensor of fewer dims, both from integers.
+template <class B>
+void check_beside(const Rank& rank, const Extents<Cube>& extents) {
+  const auto a = rank.integers<Cut>(extents, 1);
+  const auto b = rank.integers<B>(detail::extents_from<typename B::dims>(a), 2);
+  const auto wanted = [&](auto f) {
+    return array(a.size(), [&](std::size_t i) {
+      return f(integer(i, 1), integer(position_in<typename B::dims>(i, extents), 2));
+    });
+  };
+  const std::string what = name_of<typename B::dims>();
+  require_equal(rank.denoted(a + b), wanted([](double x, double y) { return x + y; }), what + " +");
+  require_equal(rank.denoted(a - b), wanted([](double x, double y) { return x - y; }), what + " -");
+  require_equal(rank.denoted(a * b), wanted([](double x, double y) { return x * y; }), what + " *");
+  const auto f = [](double x, double y) { return x * x - 3 * y; };
+  require_equal(rank.denoted(zip(f, a, b)), wanted(f), what + " zip");
+  Cut c = a;
+  c += b;
+  require_equal(rank.denoted(c), wanted([](double x, double y) { return x + y; }), what + " +=");
+  require_equal(rank.denoted(a), array(a.size(), [](std::size_t i) { return integer(i, 1); }), what + " argument");
+}
+
+TEST_CASE("two operands, the second one repeated over the dims it lacks") {
+  for (const GridSize size : few_grids) {
+    on_grid(size, [](const Rank& rank) {
+      Draw draw(17);
+      const auto check = [&](const Extents<Cube>& extents) {
+        check_beside<Cut>(rank, extents);
+        check_beside<T<Dims<d2>>>(rank, extents);
+        check_beside<T<Dims<d1>, Shard<d1, tp>>>(rank, extents);
+        check_beside<T<Dims<d0>, Shard<d0, dp>>>(rank, extents);
+        check_beside<T<Dims<d0, d2>, Shard<d0, dp>>>(rank, extents);
+        check_beside<T<Dims<d0, d1>, Shard<d0, dp>, Shard<d1, tp>>>(rank, extents);
+        check_beside<T<Dims<>>>(rank, extents);
+      };
+      check({5, 3, 2});
+      check({1, 7, 1});
+      for (int i = 0; i < (full() ? 60 : 5); ++i) check({draw.size(), draw.size(), draw.size()});
+    });
+  }
+}
+
+TEST_CASE("Partial sums: linear operations stay exact before the reduction") {
+  for (const GridSize size : few_grids) {
+    on_grid(size, [](const Rank& rank) {
+      using Part = T<Dims<d0, d1>, Shard<d0, dp>, Partial<tp>>;
+      using Whole = T<Dims<d0, d1>, Shard<d0, dp>>;
+      const auto a = rank.integers<Part>({3, 5}, 1), b = rank.integers<Part>({3, 5}, 2);
+      const auto w = rank.integers<Whole>({3, 5}, 3);
+      const auto row = rank.integers<T<Dims<d1>>>({5}, 4);
+      const auto check = [&](const Part& found, auto f, const char* what) {
+        require_equal(rank.denoted(found), array(15, [&](std::size_t i) {
+          return f(integer(i, 1), integer(i, 2), integer(i, 3), integer(i % 5, 4));
+        }), what);
+      };
+      check(a + b, [](double x, double y, double, double) { return x + y; }, "sum");
+      check(a - b, [](double x, double y, double, double) { return x - y; }, "difference");
+      check(a * w, [](double x, double, double z, double) { return x * z; }, "Partial * Replicate");
+      check(w * a, [](double x, double, double z, double) { return x * z; }, "Replicate * Partial");
+      check(a * row, [](double x, double, double, double r) { return x * r; }, "scaled columns");
+      check(a * -2.5, [](double x, double, double, double) { return -2.5 * x; }, "scaled");
+      check(map(linear([](double x) { return 4 * x; }), a), [](double x, double, double, double) { return 4 * x; },
+            "a linear function");
+      Part c = a;
+      c += b;
+      check(c, [](double x, double y, double, double) { return x + y; }, "accumulated");
+      check(a, [](double x, double, double, double) { return x; }, "argument");
+      // A row of a Partial belongs to one of the ranks along tp only if the others add nothing.
+      const auto bias = view_as<Partial<tp>>(row);
+      check(a + bias, [](double x, double, double, double r) { return x + r; }, "a bias added once");
+    });
+  }
+}
+
+TEST_CASE("rvalues that share with nobody are written in place, everything else is left alone") {
+  on_grid({1, 2}, [](const Rank& rank) {
+    const auto triple = [](double x) { return 3 * x; };
+    auto x = rank.integers<Cut>({2, 3, 2}, 1);
+    const auto b = rank.integers<T<Dims<d2>>>({2}, 2);
+    const double* where = x.local().data();
+    const Cut shared = x;
+    const auto y = map(triple, std::move(x));
+    require(y.local().data() != where && shared.local().data() == where, "shared");
+    require_equal(rank.denoted(shared), array(12, [](std::size_t i) { return integer(i, 1); }), "shared");
+
+    auto z = map(triple, shared);
+    where = z.local().data();
+    auto u = map(triple, std::move(z));
+    require(u.local().data() == where, "map");
+    auto v = std::move(u) + b;
+    require(v.local().data() == where, "sum");
+    auto w = std::move(v) * 2.0;
+    require(w.local().data() == where, "scale");
+    w += w;
+    require(w.local().data() == where, "itself");
+    require_equal(rank.denoted(w), array(12, [](std::size_t i) { return 4 * (9 * integer(i, 1) + integer(i % 2, 2)); }),
+                  "all of it");
+    const Cut copy = w;
+    w += shared;
+    require(copy.local().data() == where && w.local().data() != where, "a copy keeps its value");
+    require_equal(rank.denoted(copy - w), array(12, [](std::size_t i) { return -integer(i, 1); }), "both values");
+    const auto square = std::move(w) * w;  // NOLINT(bugprone-use-after-move): an operand may be itself
+    require(square.size() == 12, "itself");
+  });
+}
+
+TEST_CASE("bf16 and integers; functions may return wider types") {
+  on_grid({1, 2}, [](const Rank& rank) {
+    using B = Tensor<bf16, Dims<d0>, On<Shard<d0, tp>>>;
+    const auto b = rank.integers<B>({7}, 1);
+    const auto wanted = [](auto f) { return array(7, [f](std::size_t i) { return f(integer(i, 1)); }); };
+    require_equal(rank.denoted(b + b), wanted([](double x) { return 2 * x; }), "bf16 +");
+    require_equal(rank.denoted(b * 0.5), wanted([](double x) { return x / 2; }), "bf16 scaled");
+    require_equal(rank.denoted(zip([](float x, float y) { return x - y; }, b, b)), wanted([](double) { return 0.0; }),
+                  "bf16 zip");
+    require_equal(rank.denoted(map([](float x) { return x + 1; }, b)), wanted([](double x) { return x + 1; }), "map");
+    using I = Tensor<std::int32_t, Dims<d0>, On<Shard<d0, tp>>>;
+    const auto i = rank.integers<I>({7}, 1);
+    require_equal(rank.denoted(i * i + i), wanted([](double x) { return x * x + x; }), "int");
+  });
+}
+
+TEST_CASE("operands of other extents or on another mesh are errors") {
+  on_grid({1, 2}, [](const Rank& rank) {
+    const Cut a(rank.mesh, {2, 3, 4});
+    const std::string text = error_of([&] { a + T<Dims<d2>>(rank.mesh, {5}); });
+    require(contains(text, "operator+") && contains(text, "= 4 as in the first") && contains(text, "= 5 in the second"),
+            text);
+    Cut b = a;
+    require(contains(error_of([&] { b += Cut(rank.mesh, {2, 2, 4}); }), "= 3 as in"), "+=");
+    const Grid other(rank.mesh.world(), {1, 2});
+    require(contains(error_of([&] { a * Cut(other, {2, 3, 4}); }), "operands on two meshes"), "mesh");
+  });
+}
+
+}  // namespace
+}  // namespace test
