@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // all_reduce of floats between threads: `all_reduce/thread/RANKS/BYTES/PLACE/ALGORITHM`, BYTES of each rank's vector.
 //
-// Time: of the slowest rank. Counters: algbw = bytes / median time; busbw = algbw 2(n-1)/n, as in nccl-tests; limit = the
-// share of the machine's non-temporal copy rate that the 2 n BYTES which must be read and written reach, the median over
-// pairs of one copy and one all_reduce; copy = that rate; line_ns = round trip of a cache line between the first two
-// ranks, the larger of before and after; the label says what that means: their cores near or far, or busy with other work.
+// Time: of the slowest rank. Counters: algbw = bytes / median time; busbw = algbw 2(n-1)/n, as in nccl-tests; copy =
+// the machine's non-temporal copy rate, read and written bytes; limit = the share of it that the 2 n BYTES which must
+// be read and written reach, the median over pairs of one copy and one all_reduce (above 1 where caches help: in place
+// what is written has just been read); line_ns = round trip of a cache line between the first two ranks, the larger of
+// before and after. The label says what that means: their cores are near or far, or busy with other work.
 
 #include <benchmark/benchmark.h>
 #include <unistd.h>

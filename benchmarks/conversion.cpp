@@ -2,10 +2,10 @@
 // Conversions of tensors beside the collectives they come down to: `conversion/NAME/thread/RANKS/BYTES`, BYTES of the
 // tensor when replicated.
 //
-// Time: of the conversion, on the slowest rank, with the allocation of its result. Counters: raw = median seconds of the
-// collective called directly on the same buffers; ratio = time of the conversion / raw, the median over alternating
-// pairs. Along columns the pieces of a tensor are strided: there the raw collective moves the same bytes but leaves them
-// in rank order, which is not the tensor.
+// Time: of the conversion, on the slowest rank, with the allocation of its result. Counters: raw = median seconds of
+// the collective called directly on the same buffers; ratio = time of the conversion / raw, the median over alternating
+// pairs. Along columns the pieces of a tensor are strided: there the raw collective moves the same bytes but leaves
+// them in rank order, which is not the tensor.
 
 #include <benchmark/benchmark.h>
 

@@ -37,6 +37,7 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/thread/inbox.hpp
   include/meshwise/fabric/thread/job.hpp
   include/meshwise/fabric/thread/launch.hpp
+  include/meshwise/fabric/thread/mail.hpp
   include/meshwise/fabric/thread/member.hpp
   include/meshwise/layout/axis.hpp
   include/meshwise/layout/detail/list.hpp

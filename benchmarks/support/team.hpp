@@ -58,7 +58,7 @@ class Team {
     return more;
   }
 
-  /// Seconds that the slowest of the first `active` ranks takes for `batch` calls of f; the other ranks sleep meanwhile.
+  /// Seconds that the slowest of the first `active` ranks takes for `batch` calls of f; the others sleep meanwhile.
   template <class F>
   double time(meshwise::Communicator& world, int batch, const F& f, int active) {
     const auto me = static_cast<std::size_t>(world.rank());

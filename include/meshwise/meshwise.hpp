@@ -43,6 +43,7 @@
 #include "meshwise/fabric/thread/inbox.hpp"
 #include "meshwise/fabric/thread/job.hpp"
 #include "meshwise/fabric/thread/launch.hpp"
+#include "meshwise/fabric/thread/mail.hpp"
 #include "meshwise/fabric/thread/member.hpp"
 
 #include "meshwise/collective/all_gather.hpp"

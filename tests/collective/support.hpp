@@ -89,9 +89,11 @@ class Guarded {
   T* data() { return span().data(); }
 
   void check(const char* what) const {
+    bool untouched = true;
     for (std::size_t i = 0; i < margin; ++i) {
-      require(bytes_[i] == mark && bytes_[bytes_.size() - 1 - i] == mark, std::string("written outside: ") + what);
+      untouched = untouched && bytes_[i] == mark && bytes_[bytes_.size() - 1 - i] == mark;
     }
+    require(untouched, std::string("written outside: ") + what);
   }
 
  private:
@@ -100,11 +102,6 @@ class Guarded {
   std::vector<std::byte> bytes_;
   std::size_t count_;
 };
-
-template <class T>
-bool same_bits(const T& a, const T& b) {
-  return std::memcmp(&a, &b, sizeof(T)) == 0;
-}
 
 template <class T>
 bool same_bits(std::span<const T> a, std::span<const T> b) {

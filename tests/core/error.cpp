@@ -20,8 +20,9 @@ TEST_CASE("the text names the function, where, both values and the remedy") {
   report.rank = 3;
   report.sequence = 12;
   const Error error(report);
-  CHECK(std::string(error.what()) ==
-        "all_reduce (rank 3, axis tp, call 12): expected 8 elements, found 9 elements; give all ranks the same extents");
+  CHECK(
+      std::string(error.what()) ==
+      "all_reduce (rank 3, axis tp, call 12): expected 8 elements, found 9 elements; give all ranks the same extents");
   CHECK(error.code() == Code::mismatch);
   CHECK(error.report().rank == 3);
 }

@@ -40,7 +40,8 @@ struct Counted {
 TEST_CASE("memory is aligned, writable, as large as asked for, and disjoint") {
   Heap heap;
   std::vector<Storage> live;
-  for (const std::size_t bytes : std::initializer_list<std::size_t>{0, 1, 63, 64, 65, 1000, 1024, 1025, 65537, 3 << 20}) {
+  for (const std::size_t bytes :
+       std::initializer_list<std::size_t>{0, 1, 63, 64, 65, 1000, 1024, 1025, 65537, 3 << 20}) {
     Storage s = heap.allocate(bytes);
     CHECK(s.bytes() == bytes);
     CHECK(s.data() != nullptr);

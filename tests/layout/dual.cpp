@@ -18,8 +18,8 @@ template <class Value, class Grad>
 using dual_of = typename decltype(dual_verdict<Value, Grad>())::is;
 /// A gradient in layout Grad of a value in layout Value is brought to Result by these steps.
 template <class Value, class Grad, class Result, class... Steps>
-inline constexpr bool goes = same<dual_of<Value, Grad>, accepted<Result>> &&
-                             same<decltype(dual_steps<Value, Grad>()), list<Steps...>>;
+inline constexpr bool goes =
+    same<dual_of<Value, Grad>, accepted<Result>>&& same<decltype(dual_steps<Value, Grad>()), list<Steps...>>;
 
 // One axis: Shard is its own dual, Partial and Replicate are each other's, Replicate accepts both.
 using R = On<>;
@@ -32,14 +32,14 @@ static_assert(goes<S, H, S, Shard<seq, tp>>);
 static_assert(goes<P, R, R> && goes<P, S, R, Replicate<tp>> && goes<P, P, R, Replicate<tp>>);
 static_assert(same<dual_of<R, S>, refused<because::gradient_arrives_sharded_where_the_value_is_replicated<tp>,
                                           try_<convert_the_gradient_yourself_to_Partial_or_Replicate>>>);
-static_assert(same<dual_of<On<Partial<tp, Max>>, R>, refused<because::Partial_with_this_reduction_has_no_gradient<tp>,
-                                                             try_<convert_<Replicate<tp>>>>>);
+static_assert(same<dual_of<On<Partial<tp, Max>>, R>,
+                   refused<because::Partial_with_this_reduction_has_no_gradient<tp>, try_<convert_<Replicate<tp>>>>>);
 static_assert(same<dual_of<R, Layout<Mesh<tp>>>,
                    refused<because::meshes_differ, try_<bring_both_to_one_mesh>, R, Layout<Mesh<tp>>>>);
 
 // Several axes at once; those that are right already stay.
-static_assert(goes<On<Shard<batch, dp>, Partial<tp>>, On<Shard<batch, dp>, Shard<seq, tp>>, On<Shard<batch, dp>>,
-                   Replicate<tp>>);
+static_assert(
+    goes<On<Shard<batch, dp>, Partial<tp>>, On<Shard<batch, dp>, Shard<seq, tp>>, On<Shard<batch, dp>>, Replicate<tp>>);
 static_assert(goes<On<Shard<seq, tp>>, On<Partial<dp>, Partial<tp>>, On<Partial<dp>, Shard<seq, tp>>, Shard<seq, tp>>);
 static_assert(goes<On<Shard<batch, dp>, Shard<seq, tp>>, On<Partial<dp>, Shard<heads, tp>>,
                    On<Shard<batch, dp>, Shard<seq, tp>>, Shard<batch, dp>, Shard<seq, tp>>);
@@ -49,16 +49,16 @@ static_assert(goes<On<Shard<batch, dp, tp>>, R, On<Shard<batch, dp, tp>>, Shard<
 static_assert(goes<On<Shard<batch, tp, dp>>, R, On<Shard<batch, tp, dp>>, Shard<batch, tp>, Shard<batch, dp>>);
 static_assert(goes<On<Shard<batch, tp, cp, dp>>, R, On<Shard<batch, tp, cp, dp>>, Shard<batch, tp>, Shard<batch, cp>,
                    Shard<batch, dp>>);
-static_assert(goes<On<Shard<batch, tp, dp>>, On<Partial<dp>, Shard<batch, tp>>, On<Shard<batch, tp, dp>>,
-                   Shard<batch, dp>>);
+static_assert(
+    goes<On<Shard<batch, tp, dp>>, On<Partial<dp>, Shard<batch, tp>>, On<Shard<batch, tp, dp>>, Shard<batch, dp>>);
 static_assert(goes<On<Shard<batch, tp, dp>>, On<Shard<batch, tp, dp>>, On<Shard<batch, tp, dp>>>);
 // What is minor leaves first.
 static_assert(goes<On<Shard<batch, dp>, Partial<tp>>, On<Shard<batch, dp, tp>>, On<Shard<batch, dp>>, Replicate<tp>>);
 static_assert(goes<On<Shard<batch, dp>, Shard<seq, tp>>, On<Shard<batch, dp, tp>>, On<Shard<batch, dp>, Shard<seq, tp>>,
                    Shard<seq, tp>>);
 static_assert(goes<On<Partial<dp>, Partial<tp>>, On<Shard<batch, dp, tp>>, R, Replicate<tp>, Replicate<dp>>);
-static_assert(goes<On<Shard<seq, dp>, Partial<tp>>, On<Shard<batch, dp, tp>>, On<Shard<seq, dp>>, Replicate<tp>,
-                   Shard<seq, dp>>);
+static_assert(
+    goes<On<Shard<seq, dp>, Partial<tp>>, On<Shard<batch, dp, tp>>, On<Shard<seq, dp>>, Replicate<tp>, Shard<seq, dp>>);
 // Orders that one-axis steps cannot change are refused, never taken for the right one.
 static_assert(same<dual_of<On<Shard<batch, tp, dp>>, On<Shard<batch, dp>>>,
                    refused<because::gradient_is_not_in_the_dual_of_the_value, try_<convert_<Replicate<dp>>>,

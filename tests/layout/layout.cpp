@@ -16,9 +16,10 @@ inline constexpr bool same = std::is_same_v<A, B>;
 static_assert(same<Layout<Grid>, Layout<Grid, Replicate<dp>, Replicate<tp>>>);
 static_assert(same<Layout<Grid>, Layout<Grid, Shard<seq>>>);
 static_assert(same<Layout<Grid, Shard<batch, dp>, Partial<tp>>, Layout<Grid, Partial<tp>, Shard<batch, dp>>>);
-static_assert(same<Layout<Grid, Shard<batch, dp>, Partial<tp>>,
-                   Layout<Grid, Partial<tp>, Replicate<cp>, Shard<batch, dp>>>);
-static_assert(same<Layout<Grid, Shard<seq, tp, dp>, Shard<batch, cp>>, Layout<Grid, Shard<batch, cp>, Shard<seq, tp, dp>>>);
+static_assert(
+    same<Layout<Grid, Shard<batch, dp>, Partial<tp>>, Layout<Grid, Partial<tp>, Replicate<cp>, Shard<batch, dp>>>);
+static_assert(
+    same<Layout<Grid, Shard<seq, tp, dp>, Shard<batch, cp>>, Layout<Grid, Shard<batch, cp>, Shard<seq, tp, dp>>>);
 
 // Order of the axes of one dim, reduction, dim, axis and mesh make a difference.
 static_assert(!same<Layout<Grid, Shard<batch, dp, tp>>, Layout<Grid, Shard<batch, tp, dp>>>);
@@ -39,14 +40,16 @@ static_assert(same<placements_of<L>, list<Partial<cp, Max>, Shard<seq, tp, dp>>>
 static_assert(AnyLayout<L> && AnyLayout<Layout<Mesh<>>> && !AnyLayout<Grid> && !AnyLayout<int>);
 
 // What is refused, with the reason in the type.
-static_assert(same<Layout<Grid, Shard<seq, ep>>, refused<because::axis_not_in_the_mesh<ep>,
-                                                         try_<name_an_axis_of_this_mesh>, Grid, Shard<seq, ep>>>);
-static_assert(same<Layout<Grid, Shard<seq, tp>, Partial<tp>>,
-                   refused<because::axis_placed_twice<tp>, try_<list_each_axis_once>, Grid, Shard<seq, tp>, Partial<tp>>>);
+static_assert(same<Layout<Grid, Shard<seq, ep>>,
+                   refused<because::axis_not_in_the_mesh<ep>, try_<name_an_axis_of_this_mesh>, Grid, Shard<seq, ep>>>);
+static_assert(
+    same<Layout<Grid, Shard<seq, tp>, Partial<tp>>,
+         refused<because::axis_placed_twice<tp>, try_<list_each_axis_once>, Grid, Shard<seq, tp>, Partial<tp>>>);
 static_assert(same<Layout<Grid, Shard<seq, tp, tp>>,
                    refused<because::axis_placed_twice<tp>, try_<list_each_axis_once>, Grid, Shard<seq, tp, tp>>>);
-static_assert(same<Layout<Grid, Replicate<tp>, Shard<seq, tp>>,
-                   refused<because::axis_placed_twice<tp>, try_<list_each_axis_once>, Grid, Replicate<tp>, Shard<seq, tp>>>);
+static_assert(
+    same<Layout<Grid, Replicate<tp>, Shard<seq, tp>>,
+         refused<because::axis_placed_twice<tp>, try_<list_each_axis_once>, Grid, Replicate<tp>, Shard<seq, tp>>>);
 static_assert(same<Layout<Grid, Shard<seq, tp>, Shard<seq, dp>>,
                    refused<because::dim_repeated<seq>, try_<list_all_axes_of_a_dim_in_one_Shard>, Grid, Shard<seq, tp>,
                            Shard<seq, dp>>>);

@@ -12,7 +12,9 @@ namespace {
 using namespace meshwise;
 
 template <class T>
-concept Complete = requires { sizeof(T); };
+concept Complete = requires {
+  sizeof(T);
+};
 
 using Reason = refused<because::axis_placed_twice<tp>, try_<list_each_axis_once>, Shard<seq, tp>>;
 

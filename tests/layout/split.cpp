@@ -57,7 +57,8 @@ TEST_CASE("the largest counts do not overflow") {
   static_assert(split(top, 2, 1) == Range{top / 2, top / 2});
   static_assert(split(~std::size_t{0}, 1, 0) == Range{0, ~std::size_t{0}});
   for (const std::size_t count : {top - 1, top, top + 1, ~std::size_t{0}}) {
-    for (const std::size_t n : {std::size_t{2}, std::size_t{3}, std::size_t{7}, std::size_t{1000}, std::size_t{65537}}) {
+    for (const std::size_t n :
+         {std::size_t{2}, std::size_t{3}, std::size_t{7}, std::size_t{1000}, std::size_t{65537}}) {
       std::size_t next = 0;
       for (std::size_t k = 0; k < n; ++k) {
         const Range part = split(count, n, k);

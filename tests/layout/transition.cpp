@@ -22,7 +22,7 @@ inline constexpr bool gives = same<conversion_verdict<L, Ps...>, accepted<Result
 
 // The table, one axis.
 template <class From, class To, Transition kind>
-inline constexpr bool row = transition_of<On<From>, To> == kind && gives<On<To>, On<From>, To>;
+inline constexpr bool row = transition_of<On<From>, To> == kind&& gives<On<To>, On<From>, To>;
 static_assert(row<Partial<tp>, Replicate<tp>, Transition::all_reduce>);
 static_assert(row<Partial<tp, Max>, Replicate<tp>, Transition::all_reduce>);
 static_assert(row<Partial<tp>, Shard<seq, tp>, Transition::reduce_scatter>);
@@ -104,8 +104,8 @@ TEST_CASE("volumes are those of the table, and nothing in a group of one") {
     }
   }
   // all_reduce is reduce_scatter and all_gather.
-  CHECK(transition_volume(Transition::all_reduce, 5, 100) == transition_volume(Transition::reduce_scatter, 5, 100) +
-                                                                 transition_volume(Transition::all_gather, 5, 100));
+  CHECK(transition_volume(Transition::all_reduce, 5, 100) ==
+        transition_volume(Transition::reduce_scatter, 5, 100) + transition_volume(Transition::all_gather, 5, 100));
 }
 
 TEST_CASE("transitions have names") {

@@ -67,7 +67,7 @@ TEST_CASE("gradient buckets: the sums of separate all-reduces, to the bit, whate
     CAPTURE(ranks.data);
     CAPTURE(ranks.tensor);
     CAPTURE(lengths.size());
-    CHECK_NOTHROW(on_grid(ranks, [&](const Grid& mesh) {
+    const auto check = [&](const Grid& mesh) {
       std::vector<Vector> gradients;
       std::vector<On<Dims<flat>>> sums;
       std::uint64_t elements = 0;
@@ -96,7 +96,8 @@ TEST_CASE("gradient buckets: the sums of separate all-reduces, to the bit, whate
           require(same_bits(sum.local(), sums[k].local()), "the bits of a separate all-reduce");
         }
       }
-    }));
+    };
+    CHECK_NOTHROW(on_grid(ranks, check));
   }
 }
 

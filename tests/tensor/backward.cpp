@@ -96,9 +96,10 @@ TEST_CASE("several axes, whatever order the mesh has") {
     for (const Extents<Square>& extents : {Extents<Square>{7, 5}, {2, 1}, {0, 3}}) {
       const auto g = rank.reals<G>(extents, 3);
       const auto dx = backward_to<Value>(g);
-      static_assert(std::is_same_v<decltype(detail::dual_steps<typename Value::layout,
-                                                               typename decltype(backward_to<Value>(g))::layout>()),
-                                   detail::list<>>);
+      static_assert(
+          std::is_same_v<
+              decltype(detail::dual_steps<typename Value::layout, typename decltype(backward_to<Value>(g))::layout>()),
+              detail::list<>>);
       require_close(rank.denoted(dx), rank.denoted(g), 1e-12, "value");
       const auto x = rank.reals<Value>(extents, 4);
       require(std::isfinite(pairing(rank, x, dx)), "they pair");

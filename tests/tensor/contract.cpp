@@ -20,8 +20,9 @@ struct Array {
 template <class All, class X>
 Array array_of(const Rank& rank, const X& x) {
   Array a;
-  [&]<class... Ds>(detail::list<Ds...>) { (a.names.push_back(detail::index_of<Ds, All>), ...); }
-  (detail::dims_of<typename X::dims>{});
+  [&]<class... Ds>(detail::list<Ds...>) {
+    (a.names.push_back(detail::index_of<Ds, All>), ...);
+  }(detail::dims_of<typename X::dims>{});
   a.extents.assign(x.extents().begin(), x.extents().end());
   a.values = rank.denoted(x);
   return a;

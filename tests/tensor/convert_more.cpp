@@ -76,6 +76,29 @@ TEST_CASE("several placements are carried out in order, on axes of their own") {
   }
 }
 
+TEST_CASE("larger and odd extents, up to nine ranks") {
+  const auto check = [](const Rank& rank, const Extents<Square>& extents) {
+    const auto part = rank.integers<T<Shard<d0, dp>, Partial<tp>>>(extents);
+    const auto shard = convert<Shard<d1, tp>>(part);
+    require_piece(rank, shard, "reduce-scatter");
+    require_piece(rank, convert<Shard<d0, tp>>(shard), "all-to-all");
+    const auto whole = convert<Replicate<tp>, Replicate<dp>>(shard);
+    require_integers(rank, whole, "all-gathers");
+    require_piece(rank, convert<Shard<d0, tp>>(convert<Shard<d0, dp>>(whole)), "slices");
+    require_integers(rank, convert<Replicate<tp>>(part), "all-reduce");
+  };
+  for (const GridSize size : {GridSize{1, 9}, GridSize{3, 3}, GridSize{2, 4}}) {
+    on_grid(size, [&](const Rank& rank) {
+      check(rank, {64, 8});
+      check(rank, {7, 1000});
+      check(rank, {2, 2});
+      check(rank, {0, 8});
+    });
+  }
+  on_grid({1, 3}, [&](const Rank& rank) { check(rank, {1, 65537}); });
+  on_grid({2, 2}, [&](const Rank& rank) { check(rank, {65537, 1}); });
+}
+
 TEST_CASE("the minimum, and elements of other types") {
   const auto check = []<class E>(const Rank& rank, E) {
     using Part = Tensor<E, Square, On<Partial<tp>>>;
@@ -173,7 +196,9 @@ TEST_CASE("a slice of the outermost dim shares storage; a group of one shares al
 }
 
 template <class X, class P>
-concept can_view = requires(const X& x) { view_as<P>(x); };
+concept can_view = requires(const X& x) {
+  view_as<P>(x);
+};
 static_assert(can_view<T<>, Shard<d0, tp>> && can_view<T<>, Partial<tp>> && can_view<T<Shard<d0, tp>>, Partial<tp>>);
 static_assert(can_view<T<Shard<d0, tp>>, Shard<d0, tp>> && can_view<T<Partial<tp>>, Partial<tp>>);
 static_assert(detail::is_accepted<detail::view_as_verdict<T<>, Shard<d0, tp>>>);

@@ -80,7 +80,8 @@ TEST_CASE("p = 0 is an alias, an rvalue is written in place, other probabilities
     auto x = rank.integers<T<bf16>>({2, 3, 4});
     require(dropout(x, 0.0, 1).local().data() == x.local().data(), "nothing to drop");
     const auto y = dropout(x, 0.5, 1);
-    require_close(rank.denoted(y), array(24, [](std::size_t i) { return dropped(i, integer(i, 1), 0.5, 1); }), 0, "bf16");
+    require_close(rank.denoted(y), array(24, [](std::size_t i) { return dropped(i, integer(i, 1), 0.5, 1); }), 0,
+                  "bf16");
     require_equal(rank.denoted(x), array(24, [](std::size_t i) { return integer(i, 1); }), "an lvalue is left alone");
     const bf16* where = x.local().data();
     require(dropout(std::move(x), 0.5, 1).local().data() == where, "in place");

@@ -77,25 +77,36 @@ TEST_CASE("Partial sums: linear operations stay exact before the reduction") {
       const auto w = rank.integers<Whole>({3, 5}, 3);
       const auto row = rank.integers<T<Dims<d1>>>({5}, 4);
       const auto check = [&](const Part& found, auto f, const char* what) {
-        require_equal(rank.denoted(found), array(15, [&](std::size_t i) {
-          return f(integer(i, 1), integer(i, 2), integer(i, 3), integer(i % 5, 4));
-        }), what);
+        require_equal(
+            rank.denoted(found),
+            array(15, [&](std::size_t i) { return f(integer(i, 1), integer(i, 2), integer(i, 3), integer(i % 5, 4)); }),
+            what);
       };
-      check(a + b, [](double x, double y, double, double) { return x + y; }, "sum");
-      check(a - b, [](double x, double y, double, double) { return x - y; }, "difference");
-      check(a * w, [](double x, double, double z, double) { return x * z; }, "Partial * Replicate");
-      check(w * a, [](double x, double, double z, double) { return x * z; }, "Replicate * Partial");
-      check(a * row, [](double x, double, double, double r) { return x * r; }, "scaled columns");
-      check(a * -2.5, [](double x, double, double, double) { return -2.5 * x; }, "scaled");
-      check(map(linear([](double x) { return 4 * x; }), a), [](double x, double, double, double) { return 4 * x; },
-            "a linear function");
+      check(
+          a + b, [](double x, double y, double, double) { return x + y; }, "sum");
+      check(
+          a - b, [](double x, double y, double, double) { return x - y; }, "difference");
+      check(
+          a * w, [](double x, double, double z, double) { return x * z; }, "Partial * Replicate");
+      check(
+          w * a, [](double x, double, double z, double) { return x * z; }, "Replicate * Partial");
+      check(
+          a * row, [](double x, double, double, double r) { return x * r; }, "scaled columns");
+      check(
+          a * -2.5, [](double x, double, double, double) { return -2.5 * x; }, "scaled");
+      check(
+          map(linear([](double x) { return 4 * x; }), a), [](double x, double, double, double) { return 4 * x; },
+          "a linear function");
       Part c = a;
       c += b;
-      check(c, [](double x, double y, double, double) { return x + y; }, "accumulated");
-      check(a, [](double x, double, double, double) { return x; }, "argument");
+      check(
+          c, [](double x, double y, double, double) { return x + y; }, "accumulated");
+      check(
+          a, [](double x, double, double, double) { return x; }, "argument");
       // A row of a Partial belongs to one of the ranks along tp only if the others add nothing.
       const auto bias = view_as<Partial<tp>>(row);
-      check(a + bias, [](double x, double, double, double r) { return x + r; }, "a bias added once");
+      check(
+          a + bias, [](double x, double, double, double r) { return x + r; }, "a bias added once");
     });
   }
 }
@@ -157,7 +168,7 @@ TEST_CASE("operands of other extents or on another mesh are errors") {
     Cut b = a;
     require(contains(error_of([&] { b += Cut(rank.mesh, {2, 2, 4}); }), "= 3 as in"), "+=");
     const Grid other(rank.mesh.world(), {1, 2});
-    require(contains(error_of([&] { a * Cut(other, {2, 3, 4}); }), "operands on two meshes"), "mesh");
+    require(contains(error_of([&] { a* Cut(other, {2, 3, 4}); }), "operands on two meshes"), "mesh");
   });
 }
 

@@ -62,13 +62,14 @@ TEST_CASE("inside, a tensor is this coordinate's own on the axes that remain") {
         require(row.local()[i] == integer((x.range<d0>().begin + i / 7) * 7 + i % 7, 1), "value");
       }
       const auto local = inside<tp>(y);
-      require(local.size() == x.local().size() && local.extents() == Extents<Square>{x.range<d0>().size,
-                                                                                      x.range<d1>().size},
+      require(local.size() == x.local().size() &&
+                  local.extents() == Extents<Square>{x.range<d0>().size, x.range<d1>().size},
               "no axes are left");
       auto scaled = inside<tp>(y);
       for (double& value : scaled.mutable_local()) value *= 2;
       require(std::equal(x.local().begin(), x.local().end(), local.local().begin()), "copied on write");
-      const auto claimed = outside<Shard<d0, dp>>(rank.mesh, outside<Shard<d1, tp>>(rank.mesh.without<dp>(), scaled, 7), 5);
+      const auto claimed =
+          outside<Shard<d0, dp>>(rank.mesh, outside<Shard<d1, tp>>(rank.mesh.without<dp>(), scaled, 7), 5);
       static_assert(std::is_same_v<std::remove_const_t<decltype(claimed)>, T<Shard<d0, dp>, Shard<d1, tp>>>);
       require_equal(rank.denoted(claimed), array(35, [](std::size_t i) { return 2 * integer(i, 1); }), "claimed");
     });
@@ -95,6 +96,10 @@ TEST_CASE("a part that the split rule does not give is an error") {
     require(contains(text, first ? "expected 4 indices, this rank's part of 9, found 2"
                                  : "expected 5 indices, this rank's part of 9, found 3"),
             text);
+    const Grid other(rank.mesh.world(), {1, 2});
+    require(
+        contains(error_of([&] { outside<Shard<d0, tp>>(other, y, 5); }), "without the axis tp, found one of another"),
+        "mesh");
   });
 }
 

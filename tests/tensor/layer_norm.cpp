@@ -63,7 +63,8 @@ TEST_CASE("values and gradients against the definition, in every layout") {
         const auto dy = rank.reals<Cut>(extents, 2);
         const auto gain = rank.reals<Parameter>(width, 3);
         const auto bias = rank.reals<Parameter>(width, 4);
-        const Vector vx = rank.denoted(x), vdy = rank.denoted(dy), vgain = rank.denoted(gain), vbias = rank.denoted(bias);
+        const Vector vx = rank.denoted(x), vdy = rank.denoted(dy), vgain = rank.denoted(gain),
+                     vbias = rank.denoted(bias);
 
         const auto forward = layer_norm(x, gain, bias, epsilon);
         static_assert(std::is_same_v<std::remove_const_t<decltype(forward.y)>, Cut>);
@@ -111,8 +112,8 @@ TEST_CASE("bf16 rows keep float statistics; a row alone has none of the other di
     const auto forward = layer_norm(x, gain, bias, epsilon);
     static_assert(std::is_same_v<typename decltype(forward.scale)::element, float>);
     require(forward.mean.size() == 1, "one row");
-    require_close(rank.denoted(forward.y), normalised(rank.denoted(x), rank.denoted(gain), rank.denoted(bias)), 1.0 / 128,
-                  "value");
+    require_close(rank.denoted(forward.y), normalised(rank.denoted(x), rank.denoted(gain), rank.denoted(bias)),
+                  1.0 / 128, "value");
   });
 }
 

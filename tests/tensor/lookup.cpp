@@ -31,12 +31,13 @@ void check(const Rank& rank, const Sizes& z) {
   const auto ids = ids_of<I>(rank, {z.b, z.s}, z.v);
   const auto rows = lookup<vocab>(table, ids);
   static_assert(std::is_same_v<std::remove_const_t<decltype(rows)>, Result>);
-  require_equal(rank.denoted(rows), array(z.b * z.s * z.h, [&](std::size_t i) {
-    return integer(id_at(i / z.h, z.v) * z.h + i % z.h, 1);
-  }), "rows");
+  require_equal(rank.denoted(rows),
+                array(z.b * z.s * z.h, [&](std::size_t i) { return integer(id_at(i / z.h, z.v) * z.h + i % z.h, 1); }),
+                "rows");
 
   // The gradient arrives in the dual: whole where the rows were a Partial.
-  using Dual = Tensor<double, typename Result::dims, typename decltype(detail::canonical_from<Grid>(
+  using Dual = Tensor<double, typename Result::dims,
+                      typename decltype(detail::canonical_from<Grid>(
                           detail::placements_of<typename I::layout>{} +
                           detail::placements_except<typename Table::layout, detail::list<vocab>>{}))::is>;
   const auto dy = rank.integers<Dual>({z.b, z.s, z.h}, 2);
@@ -57,8 +58,8 @@ TEST_CASE("rows by index and their gradient, in the layouts of an embedding") {
         check<T<double, Table, Shard<vocab, tp>>, Ids<Shard<batch, dp>>, T<double, Rows, Shard<batch, dp>, Partial<tp>>,
               T<double, Table, Partial<dp>, Shard<vocab, tp>>>(rank, z);
         check<T<double, Table, Shard<hidden, tp>>, Ids<Shard<batch, dp>>,
-              T<double, Rows, Shard<batch, dp>, Shard<hidden, tp>>, T<double, Table, Partial<dp>, Shard<hidden, tp>>>(rank,
-                                                                                                                     z);
+              T<double, Rows, Shard<batch, dp>, Shard<hidden, tp>>, T<double, Table, Partial<dp>, Shard<hidden, tp>>>(
+            rank, z);
         check<T<double, Table>, Ids<Shard<batch, dp>, Shard<seq, tp>>,
               T<double, Rows, Shard<batch, dp>, Shard<seq, tp>>, T<double, Table, Partial<dp>, Partial<tp>>>(rank, z);
         check<T<double, Table, Shard<vocab, tp, dp>>, Ids<>, T<double, Rows, Partial<dp>, Partial<tp>>,
@@ -80,8 +81,9 @@ TEST_CASE("one entry per row, from a whole or a sharded dim") {
                                      T<double, Dims<batch, seq>, Shard<batch, dp>, Partial<tp>>>);
         require_equal(rank.denoted(picked), wanted, "sharded");
         const auto whole = rank.integers<T<double, Logits, Shard<batch, dp>, Shard<seq, tp>>>({z.b, z.s, z.v}, 1);
-        require_equal(rank.denoted(pick<vocab>(whole, ids_of<Ids<Shard<batch, dp>, Shard<seq, tp>>>(rank, {z.b, z.s}, z.v))),
-                      wanted, "whole");
+        require_equal(
+            rank.denoted(pick<vocab>(whole, ids_of<Ids<Shard<batch, dp>, Shard<seq, tp>>>(rank, {z.b, z.s}, z.v))),
+            wanted, "whole");
       }
     });
   }
@@ -92,8 +94,9 @@ TEST_CASE("indices of other types, rows of Partial tables and of bf16") {
     using Bytes = T<std::uint8_t, Dims<seq>>;
     const auto ids = ids_of<Bytes>(rank, {7}, 5);
     const auto wanted = array(14, [](std::size_t i) { return integer(id_at(i / 2, 5) * 2 + i % 2, 1); });
-    require_equal(rank.denoted(lookup<vocab>(rank.integers<T<bf16, Dims<vocab, hidden>, Shard<vocab, tp>>>({5, 2}), ids)),
-                  wanted, "bytes and bf16");
+    require_equal(
+        rank.denoted(lookup<vocab>(rank.integers<T<bf16, Dims<vocab, hidden>, Shard<vocab, tp>>>({5, 2}), ids)), wanted,
+        "bytes and bf16");
     require_equal(rank.denoted(lookup<vocab>(rank.integers<T<double, Dims<vocab, hidden>, Partial<tp>>>({5, 2}), ids)),
                   wanted, "a table that is a sum");
   });
@@ -103,7 +106,9 @@ TEST_CASE("indices outside of the table and extents that do not meet are errors"
   on_grid({1, 2}, [](const Rank& rank) {
     using Table = T<double, Dims<vocab, hidden>, Shard<vocab, tp>>;
     const Table table(rank.mesh, {5, 2});
-    const auto ids = [&](double bad) { return rank.fill<Ids<>>({2, 2}, [=](std::size_t i) { return i == 2 ? bad : 4.0; }); };
+    const auto ids = [&](double bad) {
+      return rank.fill<Ids<>>({2, 2}, [=](std::size_t i) { return i == 2 ? bad : 4.0; });
+    };
     require(error_of([&] { lookup<vocab>(table, ids(3)); }).empty(), "good");
     const std::string large = error_of([&] { lookup<vocab>(table, ids(5)); });
     require(contains(large, "lookup (rank ") && contains(large, "indices in [0, 5), found 5"), large);

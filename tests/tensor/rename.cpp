@@ -21,8 +21,8 @@ TEST_CASE("the dim and the shard that speaks of it change their name, nothing el
     using K = T<Dims<batch, seq, heads>, Shard<seq, tp, dp>>;
     const auto k = rank.integers<K>({2, 7, 3});
     const auto r = rename<seq, key<seq>>(k);
-    static_assert(std::is_same_v<std::remove_const_t<decltype(r)>,
-                                 T<Dims<batch, key<seq>, heads>, Shard<key<seq>, tp, dp>>>);
+    static_assert(
+        std::is_same_v<std::remove_const_t<decltype(r)>, T<Dims<batch, key<seq>, heads>, Shard<key<seq>, tp, dp>>>);
     require(r.local().data() == k.local().data(), "no copy");
     require(r.extents() == k.extents() && r.ranges() == k.ranges(), "the same piece");
     require_equal(rank.denoted(r), rank.denoted(k), "the same value");

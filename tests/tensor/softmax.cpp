@@ -47,7 +47,8 @@ TEST_CASE("soft-max and its gradient in every layout of the other dims") {
         for (std::size_t i = 0; i < vx.size(); ++i) {
           const std::size_t row = i / n * n;
           const auto loss = [&](double h) {
-            Vector one(vx.begin() + static_cast<std::ptrdiff_t>(row), vx.begin() + static_cast<std::ptrdiff_t>(row + n));
+            Vector one(vx.begin() + static_cast<std::ptrdiff_t>(row),
+                       vx.begin() + static_cast<std::ptrdiff_t>(row + n));
             one[i - row] += h;
             const Vector y = softmax_of(one, n, 1.5, every);
             double sum = 0;
@@ -112,7 +113,8 @@ TEST_CASE("scores that would overflow, single keys, in place, floats and bf16") 
     X grad = rank.reals<X>({5, 9}, 3);
     where = grad.local().data();
     const X copy = softmax_backward<d1>(grad, p);
-    require(copy.local().data() != where && grad.local()[1] == static_cast<float>(real(1, 3)), "an lvalue is left alone");
+    require(copy.local().data() != where && grad.local()[1] == static_cast<float>(real(1, 3)),
+            "an lvalue is left alone");
     require(softmax_backward<d1>(std::move(grad), p).local().data() == where, "gradient in place");
 
     using B = T<bf16, Dims<d0, d1>>;
@@ -123,7 +125,9 @@ TEST_CASE("scores that would overflow, single keys, in place, floats and bf16") 
 TEST_CASE("a gradient of other extents is an error") {
   on_grid({1, 1}, [](const Rank& rank) {
     using X = T<double, Dims<d0, d1>>;
-    require(contains(error_of([&] { softmax_backward<d1>(X(rank.mesh, {2, 3}), X(rank.mesh, {2, 4})); }),
+    require(contains(error_of([&] {
+                       softmax_backward<d1>(X(rank.mesh, {2, 3}), X(rank.mesh, {2, 4}));
+                     }),
                      "softmax_backward"),
             "extents");
   });

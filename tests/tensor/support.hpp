@@ -80,6 +80,7 @@ struct Piece {
     std::vector<std::size_t> result{0};
     for (std::size_t d = 0; d < extents.size(); ++d) {
       std::vector<std::size_t> deeper;
+      deeper.reserve(result.size() * ranges[d].size);
       for (std::size_t before : result) {
         for (std::size_t i = ranges[d].begin; i < ranges[d].end(); ++i) deeper.push_back(before * extents[d] + i);
       }
@@ -162,6 +163,7 @@ inline std::vector<double> assembled(const std::vector<Piece>& pieces) {
 struct Board {
   explicit Board(int ranks) : pieces(static_cast<std::size_t>(ranks)) {}
   std::vector<Piece> pieces;
+  std::vector<double> whole;
 };
 
 /// A small integer as a function of a position; the same for everybody.
@@ -235,9 +237,9 @@ class Rank {
     Communicator& world = mesh.world();
     board_.pieces[static_cast<std::size_t>(world.rank())] = std::move(piece);
     barrier(world);
-    std::vector<double> result = assembled(board_.pieces);
+    if (world.rank() == 0) board_.whole = assembled(board_.pieces);
     barrier(world);
-    return result;
+    return board_.whole;  // rank 0 writes it again only after everybody has come with a new piece
   }
 
   Board& board_;
@@ -266,8 +268,8 @@ inline void require_equal(const std::vector<double>& a, const std::vector<double
   require(a.size() == b.size(), what + ": sizes differ");
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (a[i] == b[i]) continue;
-    require(false, what + ": element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", not " +
-                       std::to_string(b[i]));
+    require(false,
+            what + ": element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", not " + std::to_string(b[i]));
   }
 }
 
@@ -277,8 +279,8 @@ inline void require_close(const std::vector<double>& a, const std::vector<double
   require(a.size() == b.size(), what + ": sizes differ");
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::fabs(a[i] - b[i]) <= tolerance * std::fmax(1.0, std::fabs(b[i]))) continue;
-    require(false, what + ": element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", not " +
-                       std::to_string(b[i]));
+    require(false,
+            what + ": element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", not " + std::to_string(b[i]));
   }
 }
 

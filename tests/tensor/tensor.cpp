@@ -113,8 +113,8 @@ TEST_CASE("tensors without dims and of other elements") {
     require(scalar.local().size() == 1 && scalar.size() == 1, "one element");
     scalar.mutable_local()[0] = 3 + rank.mesh.coordinate<tp>();
     require_equal(rank.denoted(scalar), {7}, "the sum of the parts");
-    require_equal(rank.denoted(rank.integers<Of<bf16>>({3, 1, 1})), array(3, [](std::size_t i) { return integer(i, 1); }),
-                  "bf16");
+    require_equal(rank.denoted(rank.integers<Of<bf16>>({3, 1, 1})),
+                  array(3, [](std::size_t i) { return integer(i, 1); }), "bf16");
     require_equal(rank.denoted(rank.integers<Of<std::int8_t>>({3, 2, 1})),
                   array(6, [](std::size_t i) { return integer(i, 1); }), "int8");
   });

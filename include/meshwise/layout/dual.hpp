@@ -73,7 +73,8 @@ consteval auto dual_chain(list<>, list<>, Steps steps) {
 template <class Value, class Grad, class Steps, class A, class... Waiting>
 consteval auto dual_chain(list<>, list<A, Waiting...>, Steps) {
   using verdict = layout_after<Grad, front<dual_step_on<A, Value, Grad>>>;
-  using unordered = refused<because::gradient_is_not_in_the_dual_of_the_value, try_<convert_<Replicate<A>>>, Value, Grad>;
+  using unordered =
+      refused<because::gradient_is_not_in_the_dual_of_the_value, try_<convert_<Replicate<A>>>, Value, Grad>;
   return type<std::conditional_t<is_accepted<verdict>, unordered, verdict>>{};
 }
 template <class Value, class Grad, class Steps, class A, class... Rest, class... Waiting>

@@ -124,8 +124,7 @@ consteval auto canonical() {
   } else if constexpr (!std::is_void_v<twice>) {
     return type<refused<because::axis_placed_twice<twice>, try_<list_each_axis_once>, Grid, Ps...>>{};
   } else if constexpr (!std::is_void_v<dim_twice>) {
-    return type<
-        refused<because::dim_repeated<dim_twice>, try_<list_all_axes_of_a_dim_in_one_Shard>, Grid, Ps...>>{};
+    return type<refused<because::dim_repeated<dim_twice>, try_<list_all_axes_of_a_dim_in_one_Shard>, Grid, Ps...>>{};
   } else {
     return ordered<Grid, Ps...>(axes{});
   }

@@ -78,27 +78,20 @@ class Mesh {
   /// Ranks along an axis.
   template <Axis A>
     requires detail::contains<A, axes>
-  int size() const {
-    return entry<A>().size;
-  }
+  int size() const { return entry<A>().size; }
   template <Axis A>
     requires(!detail::contains<A, axes>)
   auto size() const -> detail::foreign_axis<A, Mesh>;
   /// This rank's position along an axis.
   template <Axis A>
     requires detail::contains<A, axes>
-  int coordinate() const {
-    return entry<A>().coordinate;
-  }
+  int coordinate() const { return entry<A>().coordinate; }
   template <Axis A>
     requires(!detail::contains<A, axes>)
   auto coordinate() const -> detail::foreign_axis<A, Mesh>;
   /// The communicator of the ranks that differ from this one in A only.
   template <Axis A>
-    requires detail::contains<A, axes>
-  Communicator& along() const {
-    return entry<A>().line;
-  }
+  requires detail::contains<A, axes> Communicator& along() const { return entry<A>().line; }
   template <Axis A>
     requires(!detail::contains<A, axes>)
   auto along() const -> detail::foreign_axis<A, Mesh>;
@@ -119,19 +112,15 @@ class Mesh {
   /// The same ranks seen without axis A: what is inside one coordinate of A.
   template <Axis A>
     requires detail::contains<A, axes>
-  auto without() const {
-    return rebuilt(detail::without<A, axes>{});
-  }
+  auto without() const { return rebuilt(detail::without<A, axes>{}); }
   template <Axis A>
     requires(!detail::contains<A, axes>)
   auto without() const -> detail::foreign_axis<A, Mesh>;
 
   /// The ranks along A alone, as a mesh of one axis.
   template <Axis A>
-    requires detail::contains<A, axes>
-  Mesh<A> only() const {
-    return rebuilt(detail::list<A>{});
-  }
+    requires detail::contains<A, axes> Mesh<A> only()
+  const { return rebuilt(detail::list<A>{}); }
   template <Axis A>
     requires(!detail::contains<A, axes>)
   auto only() const -> detail::foreign_axis<A, Mesh>;

@@ -62,16 +62,15 @@ class GradientBuckets {
       : mesh_(mesh), capacity_(std::max<std::size_t>(bucket_bytes / sizeof(E), 1)) {}
 
   template <AnyTensor T>
-    requires detail::is_accepted<detail::bucket_of<T, A, E>>
-  Ticket<T> add(T gradient) {
-    const std::size_t n = gradient.local().size();
-    if (!pending_.empty() && filled_ + n > capacity_) flush();
-    const Ticket<T> ticket{buckets_.size(), filled_, gradient.extents()};
-    filled_ += n;
-    // Held, not copied, until the bucket is closed: its size is known then.
-    pending_.push_back({gradient.storage(), gradient.local()});
-    return ticket;
-  }
+    requires detail::is_accepted<detail::bucket_of<T, A, E>> Ticket<T> add(T gradient) {
+      const std::size_t n = gradient.local().size();
+      if (!pending_.empty() && filled_ + n > capacity_) flush();
+      const Ticket<T> ticket{buckets_.size(), filled_, gradient.extents()};
+      filled_ += n;
+      // Held, not copied, until the bucket is closed: its size is known then.
+      pending_.push_back({gradient.storage(), gradient.local()});
+      return ticket;
+    }
 
   template <AnyTensor T>
     requires(!detail::is_accepted<detail::bucket_of<T, A, E>>)

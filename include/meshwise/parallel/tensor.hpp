@@ -21,8 +21,9 @@ namespace detail {
 /// The sum over all dims of T but those in Kept.
 template <class Kept, class T>
 auto sum_over_all_but(const T& x) {
-  return [&]<class... Ds>(list<Ds...>) { return sum<Ds...>(x); }(
-      decltype(without_known<Kept>(dims_of<typename T::dims>{})){});
+  return [&]<class... Ds>(list<Ds...>) {
+    return sum<Ds...>(x);
+  }(decltype(without_known<Kept>(dims_of<typename T::dims>{})){});
 }
 
 /// The verdict on adding a bias to a tensor that a verdict allowed.
@@ -38,8 +39,7 @@ template <class X, class Weight, class Bias, class... Summed>
 using column_linear_of = typename decltype(biased_verdict<contract_of<X, Weight, Summed...>, Bias>())::is;
 
 template <class P, class X, class Weight, class Bias, class... Summed>
-using row_linear_of =
-    typename decltype(biased_verdict<converted_of<contract_of<X, Weight, Summed...>, P>, Bias>())::is;
+using row_linear_of = typename decltype(biased_verdict<converted_of<contract_of<X, Weight, Summed...>, P>, Bias>())::is;
 
 template <class G, class X, class Weight>
 using column_linear_backward_of =
@@ -52,14 +52,12 @@ using row_linear_backward_of = backward_through<einsum_of<X, Weight, typename op
 
 /// x W + b with W split by output: every rank along the axis computes its own outputs from the whole input.
 ///
-/// Summed: the input dims. x: [rows..., Summed...], whole along the axis that splits W; weight: [Summed..., out...] with
-/// `Shard<out, tp>`; bias: [out...], split alike. Result: [rows..., out...], split alike. Cost: local only.
+/// Summed: the input dims. x: [rows..., Summed...], whole along the axis that splits W; weight: [Summed..., out...]
+/// with `Shard<out, tp>`; bias: [out...], split alike. Result: [rows..., out...], split alike. Cost: local only.
 /// Source: Shoeybi et al., "Megatron-LM", arXiv 1909.08053, section 3 (column-parallel).
 template <Dim... Summed, AnyTensor X, AnyTensor Weight, AnyTensor Bias>
   requires detail::is_accepted<detail::column_linear_of<X, Weight, Bias, Summed...>>
-auto column_linear(const X& x, const Weight& weight, const Bias& bias) {
-  return contract<Summed...>(x, weight) + bias;
-}
+auto column_linear(const X& x, const Weight& weight, const Bias& bias) { return contract<Summed...>(x, weight) + bias; }
 template <Dim... Summed, AnyTensor X, AnyTensor Weight, AnyTensor Bias>
   requires(!detail::is_accepted<detail::column_linear_of<X, Weight, Bias, Summed...>>)
 auto column_linear(const X& x, const Weight& weight, const Bias& bias)
@@ -73,8 +71,8 @@ auto column_linear(const X& x, const Weight& weight, const Bias& bias)
 template <AnyTensor G, AnyTensor X, AnyTensor Weight>
   requires detail::is_accepted<detail::column_linear_backward_of<G, X, Weight>>
 auto column_linear_backward(const G& dy, const X& x, const Weight& weight) {
-  using rows = decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(
-      detail::dims_of<typename X::dims>{}));
+  using rows =
+      decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(detail::dims_of<typename X::dims>{}));
   using out = decltype(detail::without_known<rows>(detail::dims_of<typename G::dims>{}));
   auto dx = einsum<typename X::dims>(dy, weight);
   auto dw = einsum<typename Weight::dims>(x, dy);
@@ -111,8 +109,8 @@ auto row_linear(const X& x, const Weight& weight, const Bias& bias)
 template <AnyTensor G, AnyTensor X, AnyTensor Weight>
   requires detail::is_accepted<detail::row_linear_backward_of<G, X, Weight>>
 auto row_linear_backward(const G& dy, const X& x, const Weight& weight) {
-  using rows = decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(
-      detail::dims_of<typename X::dims>{}));
+  using rows =
+      decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(detail::dims_of<typename X::dims>{}));
   using out = decltype(detail::without_known<rows>(detail::dims_of<typename G::dims>{}));
   using Produced = typename detail::einsum_of<X, Weight, typename G::dims>::is;
   const auto dz = backward_to<Produced>(dy);

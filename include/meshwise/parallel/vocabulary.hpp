@@ -18,9 +18,7 @@ namespace meshwise {
 /// conversion of the result. Source: arXiv 1909.08053, section 3.
 template <Placement To, Dim V, AnyTensor Table, AnyTensor Ids>
   requires detail::is_accepted<detail::converted_of<detail::lookup_of<V, Table, Ids>, To>>
-auto vocabulary_embedding(const Table& table, const Ids& ids) {
-  return convert<To>(lookup<V>(table, ids));
-}
+auto vocabulary_embedding(const Table& table, const Ids& ids) { return convert<To>(lookup<V>(table, ids)); }
 template <Placement To, Dim V, AnyTensor Table, AnyTensor Ids>
   requires(!detail::is_accepted<detail::converted_of<detail::lookup_of<V, Table, Ids>, To>>)
 auto vocabulary_embedding(const Table& table, const Ids& ids)
@@ -81,8 +79,9 @@ auto cross_entropy(const Logits& logits, const Labels& labels, double count) {
         return static_cast<E>(std::log(static_cast<A>(t)) - static_cast<A>(z));
       },
       total, label);
-  auto loss = [&]<class... Ds>(detail::list<Ds...>) { return sum<Ds...>(losses); }(
-      detail::dims_of<typename Labels::dims>{});
+  auto loss = [&]<class... Ds>(detail::list<Ds...>) {
+    return sum<Ds...>(losses);
+  }(detail::dims_of<typename Labels::dims>{});
   auto scaled = std::move(loss) * (1.0 / count);
   auto probabilities = zip([](E p, E t) { return static_cast<E>(p / t); }, std::move(powers), total);
   return CrossEntropy<decltype(scaled), decltype(probabilities)>{std::move(scaled), std::move(probabilities), count};
@@ -103,8 +102,8 @@ using cross_entropy_backward_of =
 
 /// The gradient of the logits: (probabilities - one at the label) * seed / count.
 ///
-/// saved: what cross_entropy returned, used up; labels: as given; seed: gradient_seed(loss), or a scalar like it. Result:
-/// placed like the logits. Cost: local only, in place.
+/// saved: what cross_entropy returned, used up; labels: as given; seed: gradient_seed(loss), or a scalar like it.
+/// Result: placed like the logits. Cost: local only, in place.
 template <Dim V, class Loss, class Logits, AnyTensor Labels, AnyTensor Seed>
   requires detail::is_accepted<detail::cross_entropy_backward_of<V, Loss, Logits, Labels, Seed>>
 auto cross_entropy_backward(CrossEntropy<Loss, Logits> saved, const Labels& labels, const Seed& seed) {

@@ -49,8 +49,7 @@ template <AnyTensor T>
 auto gelu(T&& x) {
   using E = typename detail::bare<T>::element;
   using A = accumulate_t<E>;
-  return map([](E value) { return static_cast<E>(detail::Gelu<A>::value(static_cast<A>(value))); },
-             std::forward<T>(x));
+  return map([](E value) { return static_cast<E>(detail::Gelu<A>::value(static_cast<A>(value))); }, std::forward<T>(x));
 }
 template <AnyTensor T>
   requires(!detail::is_accepted<detail::map_of<T>>)
@@ -65,9 +64,9 @@ template <AnyTensor X, AnyTensor G>
 auto gelu_backward(const X& x, G&& dy) {
   using E = typename X::element;
   using A = accumulate_t<E>;
-  return detail::zip_local<typename detail::gelu_backward_of<G, X>::is>("gelu_backward", std::forward<G>(dy), x, [](E g, E value) {
-    return static_cast<E>(static_cast<A>(g) * detail::Gelu<A>::slope(static_cast<A>(value)));
-  });
+  return detail::zip_local<typename detail::gelu_backward_of<G, X>::is>(
+      "gelu_backward", std::forward<G>(dy), x,
+      [](E g, E value) { return static_cast<E>(static_cast<A>(g) * detail::Gelu<A>::slope(static_cast<A>(value))); });
 }
 template <AnyTensor X, AnyTensor G>
   requires(!detail::is_accepted<detail::gelu_backward_of<G, X>>)

@@ -12,7 +12,7 @@ namespace meshwise {
 
 namespace detail {
 
-/// The cheaper remedy for a dim that Axes shard in the layout L of one operand only: the other one takes its part, which
+/// The cheaper remedy for a dim that Axes shard in one operand only: the other one, of layout L, takes its part, which
 /// costs nothing, unless it uses the axes otherwise; then the first one is made whole.
 template <class D, class L, template <class...> class Other, template <class...> class Own, class... Axes>
 consteval auto side_to_convert(list<Axes...> axes) {
@@ -65,15 +65,16 @@ consteval auto einsum_verdict() {
   using lost = decltype(without_known<join<Result, shared>>(join<da, db>{}));
   using foreign = decltype(without_known<join<da, db>>(Result{}));
   if constexpr (!std::is_same_v<typename A::element, typename B::element>) {
-    return type<refused<because::elements_differ, try_<use_one_element_type>, typename A::element, typename B::element>>{};
+    return type<
+        refused<because::elements_differ, try_<use_one_element_type>, typename A::element, typename B::element>>{};
   } else if constexpr (!std::is_same_v<grid_of<LA>, grid_of<LB>>) {
     return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, LA, LB>>{};
   } else if constexpr (foreign::size != 0) {
     return type<refused<because::dim_in_neither_operand<front<foreign>>, try_<name_a_dim_of_this_tensor>,
                         typename A::dims, typename B::dims>>{};
   } else if constexpr (lost::size != 0) {
-    return type<refused<because::summed_dim_only_in_one_operand<front<lost>>, try_<keep_it_in_the_result_or_sum_it_first>,
-                        typename A::dims, typename B::dims>>{};
+    return type<refused<because::summed_dim_only_in_one_operand<front<lost>>,
+                        try_<keep_it_in_the_result_or_sum_it_first>, typename A::dims, typename B::dims>>{};
   } else {
     return []<class... Axes, class... Summed, class... Kept>(list<Axes...>, list<Summed...>, list<Kept...>) {
       using refusals = join<decltype(summed_alike<Summed, LA, LB>())..., placed_alike<Kept, LA, LB>...,
@@ -83,9 +84,9 @@ consteval auto einsum_verdict() {
         return type<front<refusals>>{};
       } else {
         using owed = decltype(joined<shard_axes<LA, Summed>...>());
-        using layout = typename decltype(canonical_from<grid_of<LA>>(
-            placements_except<LA, list<Summed...>>{} + placements_except<LB, list<Summed..., Kept...>>{} +
-            partials_over(owed{})))::is;
+        using layout = typename decltype(canonical_from<grid_of<LA>>(placements_except<LA, list<Summed...>>{} +
+                                                                     placements_except<LB, list<Summed..., Kept...>>{} +
+                                                                     partials_over(owed{})))::is;
         if constexpr (!AnyLayout<layout>) {
           return result_refused<LA, LB, layout>{};
         } else {
@@ -101,10 +102,9 @@ using einsum_of = typename decltype(einsum_verdict<operand<A>, operand<B>, dims_
 
 /// The dims of contract<Summed...>(a, b): those of a that are not summed, then the new ones of b.
 template <class A, class B, class... Summed>
-using contracted_dims =
-    dims_from<join<decltype(without_known<list<Summed...>>(dims_of<typename A::dims>{})),
-                   decltype(without_known<join<list<Summed...>, dims_of<typename A::dims>>>(
-                       dims_of<typename B::dims>{}))>>;
+using contracted_dims = dims_from<
+    join<decltype(without_known<list<Summed...>>(dims_of<typename A::dims>{})),
+         decltype(without_known<join<list<Summed...>, dims_of<typename A::dims>>>(dims_of<typename B::dims>{}))>>;
 
 template <class A, class B, class... Summed>
 consteval auto contract_verdict() {
@@ -154,8 +154,8 @@ std::size_t extent_in_either(const A& a, const B& b) {
 template <class Result, class A, class B>
 Result einsum_local(const char* verb, const A& a, const B& b) {
   check_operands(verb, a, b);
-  using all = join<dims_of<typename A::dims>,
-                   decltype(without_known<dims_of<typename A::dims>>(dims_of<typename B::dims>{}))>;
+  using all =
+      join<dims_of<typename A::dims>, decltype(without_known<dims_of<typename A::dims>>(dims_of<typename B::dims>{}))>;
   Result c = [&]<class... Ds>(list<Ds...>) {
     return Result(a.mesh(), {extent_in_either<Ds>(a, b)...}, uninitialised{});
   }(dims_of<typename Result::dims>{});

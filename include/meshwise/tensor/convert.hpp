@@ -84,8 +84,8 @@ using view_as_verdict = typename decltype(view_verdict<T, Ps...>())::is;
 /// Placements: each names one axis, or several for `Shard<dim, major, ..., minor>`; they are carried out in order, and
 /// a shard joins at the minor end of its dim. x: any layout. Cost: per axis what `Transition` says (see
 /// transition_volume), a result of the new local size; nothing where the layout is already so, and no copy in a group
-/// of one or for a slice of the outermost dim. An all_reduce of an rvalue is done in place, after a
-/// copy if another tensor shares its storage. Ordering: collective over each axis that communicates, in program order on all its ranks.
+/// of one or for a slice of the outermost dim. An all_reduce of an rvalue is done in place, after a copy if another
+/// tensor shares its storage. Ordering: collective over each axis that communicates, in program order on all its ranks.
 /// Errors: refused at compile time for an axis that is not minor-most in its dim, not in the mesh, or a Partial whose
 /// reduction would change; at run time what the collective reports.
 template <Placement... Ps, AnyTensor T>
@@ -105,9 +105,7 @@ auto convert(T&& x) -> detail::convert_verdict<detail::bare<T>, Ps...>;
 /// Replicate to Partial (coordinate 0 keeps the value), Shard to Partial (the identity outside the own part).
 template <Placement... Ps, AnyTensor T>
   requires detail::is_accepted<detail::view_as_verdict<detail::bare<T>, Ps...>>
-auto view_as(T&& x) {
-  return convert<Ps...>(std::forward<T>(x));
-}
+auto view_as(T&& x) { return convert<Ps...>(std::forward<T>(x)); }
 template <Placement... Ps, AnyTensor T>
   requires(!detail::is_accepted<detail::view_as_verdict<detail::bare<T>, Ps...>>)
 auto view_as(T&& x) -> detail::view_as_verdict<detail::bare<T>, Ps...>;

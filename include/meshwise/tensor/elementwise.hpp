@@ -34,6 +34,27 @@ const F& function_of(const Linear<F>& f) {
   return f.f;
 }
 
+/// A user's function on a Partial may be linear without saying so: name both remedies.
+template <class Verdict>
+struct if_not_linear {
+  using is = Verdict;
+};
+template <class A, class Remedy, class... Context>
+struct if_not_linear<refused<because::nonlinear_function_of_Partial<A>, try_<Remedy>, Context...>> {
+  using is =
+      refused<because::nonlinear_function_of_Partial<A>, try_<wrap_it_in_linear_if_it_is, or_<Remedy>>, Context...>;
+};
+template <class T, class F>
+consteval auto map_with_verdict() {
+  if constexpr (!is_linear<F> && is_accepted<map_of<T, true>>) {
+    return if_not_linear<map_of<T>>{};
+  } else {
+    return type<map_of<T, is_linear<F>>>{};
+  }
+}
+template <class T, class F>
+using map_with = typename decltype(map_with_verdict<operand<T>, F>())::is;
+
 /// f over the elements of a, beside those of b repeated over the dims it lacks.
 template <class Result, class A, class B, class F>
 auto zip_local(const char* verb, A&& a, const B& b, const F& f) {
@@ -85,7 +106,7 @@ struct Times {
 /// Partial. x: any layout; an rvalue that shares its storage with nobody is written in place. Cost: one pass, at most
 /// one allocation. Errors: refused for a non-linear f on a Partial.
 template <class F, AnyTensor T>
-  requires detail::is_accepted<detail::map_of<T, detail::is_linear<F>>>
+  requires detail::is_accepted<detail::map_with<T, F>>
 auto map(const F& f, T&& x) {
   const auto* in = x.local().data();
   const std::size_t n = x.local().size();
@@ -96,8 +117,8 @@ auto map(const F& f, T&& x) {
   return result;
 }
 template <class F, AnyTensor T>
-  requires(!detail::is_accepted<detail::map_of<T, detail::is_linear<F>>>)
-auto map(const F& f, T&& x) -> detail::map_of<T, detail::is_linear<F>>;
+  requires(!detail::is_accepted<detail::map_with<T, F>>)
+auto map(const F& f, T&& x) -> detail::map_with<T, F>;
 
 /// f of the elements of a and b, where b has the dims of a or some of them in the same order and is repeated over the
 /// rest.
@@ -163,7 +184,8 @@ auto operator*(T&& x, double factor) -> detail::map_of<T, true>;
 /// Cost: one pass; a copy of a's piece if its storage is shared. Errors as operator+.
 template <class E, class D, class L, class S, AnyTensor B>
   requires detail::is_accepted<detail::elementwise_of<Tensor<E, D, L, S>, B, detail::Combining::additive>>
-Tensor<E, D, L, S>& operator+=(Tensor<E, D, L, S>& a, const B& b) {
+      Tensor<E, D, L, S>
+&operator+=(Tensor<E, D, L, S>& a, const B& b) {
   a.mutable_local();  // take the storage alone, so that the sum is written where a is
   a = std::move(a) + b;
   return a;

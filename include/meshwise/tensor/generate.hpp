@@ -97,19 +97,21 @@ using assume_of = typename tensor_traits<T>::verdict;
 /// holds, in local order. Cost: one call per local element, one allocation, no communication: replicas agree because f
 /// is a function.
 template <AnyTensor T, class F>
-  requires detail::is_accepted<detail::generate_of<T>>
-T generate(const typename T::grid& mesh, const Extents<typename T::dims>& extents, const F& f) {
-  T result(mesh, extents, detail::uninitialised{});
-  auto* out = result.mutable_local().data();
-  detail::for_each_index(result, [&](const Index<typename T::dims>& index, std::size_t local) {
-    out[local] = static_cast<typename T::element>(f(index));
-  });
-  return result;
-}
+  requires detail::is_accepted<detail::generate_of<T>> T generate(const typename T::grid& mesh,
+                                                                  const Extents<typename T::dims>& extents,
+                                                                  const F& f) {
+    T result(mesh, extents, detail::uninitialised{});
+    auto* out = result.mutable_local().data();
+    detail::for_each_index(result, [&](const Index<typename T::dims>& index, std::size_t local) {
+      out[local] = static_cast<typename T::element>(f(index));
+    });
+    return result;
+  }
 
 template <class T, class Grid, class F>
   requires(!detail::is_accepted<detail::generate_of<T>>)
-auto generate(const Grid& mesh, const Extents<typename detail::tensor_traits<T>::dims>& extents, const F& f) -> detail::generate_of<T>;
+auto generate(const Grid& mesh, const Extents<typename detail::tensor_traits<T>::dims>& extents, const F& f)
+    -> detail::generate_of<T>;
 
 /// A tensor made of data that came from outside: each rank passes the piece that the layout gives it.
 ///
@@ -130,6 +132,7 @@ T assume(const typename T::grid& mesh, const Extents<typename T::dims>& extents,
 }
 template <class T, class Grid, class Data>
   requires(!detail::is_accepted<detail::assume_of<T>>)
-auto assume(const Grid& mesh, const Extents<typename detail::tensor_traits<T>::dims>& extents, const Data& local) -> detail::assume_of<T>;
+auto assume(const Grid& mesh, const Extents<typename detail::tensor_traits<T>::dims>& extents, const Data& local)
+    -> detail::assume_of<T>;
 
 }  // namespace meshwise

@@ -28,7 +28,8 @@ consteval auto inside_verdict() {
   if constexpr (!contains<A, axes_of_layout<L>>) {
     return type<refused<because::axis_not_in_the_mesh<A>, try_<name_an_axis_of_this_mesh>, L>>{};
   } else if constexpr (!shards_alone<A, placement_on<L, A>>()) {
-    return type<refused<because::axis_does_not_shard_its_dim_alone<A>, try_<move_the_other_axes_of_its_dim_first>, L>>{};
+    return type<
+        refused<because::axis_does_not_shard_its_dim_alone<A>, try_<move_the_other_axes_of_its_dim_first>, L>>{};
   } else {
     using grid = typename grid_from<without<A, axes_of_layout<L>>>::is;
     using layout = typename decltype(canonical_from<grid>(erase_axis<A>::all(placements_of<L>{})))::is;
@@ -94,10 +95,14 @@ auto inside(const T& x) -> detail::inside_of<T, A>;
 /// meant), or `Shard<D, A>` (they are the parts of dim D). y: this coordinate's tensor. extent: for a Shard, the global
 /// extent of D. Cost: none, storage is shared. Errors: a part of another size than the split rule gives.
 template <Placement P, Axis... Axes, AnyTensor T>
-  requires(detail::is_of_one_axis<P> && detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)
+  requires(detail::is_of_one_axis<P>&& detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)
 auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) {
   using A = detail::front<detail::axes_of<P>>;
   using Result = typename detail::outside_of<T, P, Mesh<Axes...>>::is;
+  if (!(y.mesh() == mesh.template without<A>())) {
+    fail("outside", "a tensor of this mesh without the axis " + name_of<A>(), "one of another mesh",
+         "build both from the same Mesh", mesh.world().rank());
+  }
   Extents<typename T::dims> extents = y.extents();
   if constexpr (detail::placement_traits<P>::shard) {
     constexpr std::size_t d = detail::dim_index<typename detail::placement_traits<P>::dim, T>;
@@ -113,7 +118,6 @@ auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) {
 }
 template <Placement P, Axis... Axes, AnyTensor T>
   requires(detail::is_of_one_axis<P> && !detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)
-auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0)
-    -> detail::outside_of<T, P, Mesh<Axes...>>;
+auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) -> detail::outside_of<T, P, Mesh<Axes...>>;
 
 }  // namespace meshwise

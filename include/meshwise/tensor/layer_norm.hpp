@@ -42,8 +42,8 @@ consteval auto layer_norm_verdict() {
     using A = accumulate_t<typename X::element>;
     using verdict = map_of<X>;
     using beside = elementwise_of<X, Parameter, Combining::nonlinear>;
-    using refusals = join<refuse_if<!is_accepted<verdict>, verdict>, whole_dim<D, L>,
-                          refuse_if<!is_accepted<beside>, beside>>;
+    using refusals =
+        join<refuse_if<!is_accepted<verdict>, verdict>, whole_dim<D, L>, refuse_if<!is_accepted<beside>, beside>>;
     if constexpr (refusals::size != 0) {
       return type<front<refusals>>{};
     } else {
@@ -54,8 +54,9 @@ consteval auto layer_norm_verdict() {
 /// The tensor that remains of X when all its rows are summed: what a parameter of the last dim has as gradient.
 template <class X>
 consteval auto sum_of_rows() {
-  return []<class... Rows>(list<Rows...>) { return type<typename reduce_of<X, Sum, Rows...>::is>{}; }(
-      without<back<dims_of<typename X::dims>>, dims_of<typename X::dims>>{});
+  return []<class... Rows>(list<Rows...>) {
+    return type<typename reduce_of<X, Sum, Rows...>::is>{};
+  }(without<back<dims_of<typename X::dims>>, dims_of<typename X::dims>>{});
 }
 
 template <class X, class Parameter, class Bias>
@@ -93,8 +94,8 @@ auto layer_norm(const X& x, const Parameter& gain, const Parameter& bias, double
   detail::check_operands("layer_norm", x, gain);
   detail::check_operands("layer_norm", x, bias);
   const auto rows = detail::extents_from<typename Statistics::dims>(x);
-  Result r{X(x.mesh(), x.extents(), detail::uninitialised{}),
-           Statistics(x.mesh(), rows, detail::uninitialised{}), Statistics(x.mesh(), rows, detail::uninitialised{})};
+  Result r{X(x.mesh(), x.extents(), detail::uninitialised{}), Statistics(x.mesh(), rows, detail::uninitialised{}),
+           Statistics(x.mesh(), rows, detail::uninitialised{})};
   const std::size_t n = x.ranges().back().size;
   const E* in = x.local().data();
   const E* g = gain.local().data();
@@ -153,11 +154,14 @@ auto layer_norm_backward(const X& dy, const X& x, const Saved& saved, const Para
       sums[n + i] += dg;
     }
     const A count = static_cast<A>(n == 0 ? 1 : n);
-    const A sum = detail::lane_sum<A>(
-        n, [&](std::size_t i) { return static_cast<A>(grad[i]) * static_cast<A>(g[i]); }) / count;
-    const A dot = detail::lane_sum<A>(n, [&](std::size_t i) {
-      return static_cast<A>(grad[i]) * static_cast<A>(g[i]) * ((static_cast<A>(in[i]) - m) * s);
-    }) / count;
+    const A sum =
+        detail::lane_sum<A>(n, [&](std::size_t i) { return static_cast<A>(grad[i]) * static_cast<A>(g[i]); }) / count;
+    const A dot =
+        detail::lane_sum<A>(n,
+                            [&](std::size_t i) {
+                              return static_cast<A>(grad[i]) * static_cast<A>(g[i]) * ((static_cast<A>(in[i]) - m) * s);
+                            }) /
+        count;
     for (std::size_t i = 0; i < n; ++i) {
       const A unit = (static_cast<A>(in[i]) - m) * s;
       dx[i] = static_cast<E>(s * (static_cast<A>(grad[i]) * static_cast<A>(g[i]) - sum - unit * dot));

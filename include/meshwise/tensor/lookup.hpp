@@ -19,8 +19,8 @@ using dims_without = without<D, dims_of<typename T::dims>>;
 template <class Ids>
 inline constexpr bool selects = std::is_integral_v<typename Ids::element>;
 template <class Ids>
-using not_integers = refused<because::indices_are_not_integers<typename Ids::element>,
-                             try_<use_indices_of_an_integer_type>>;
+using not_integers =
+    refused<because::indices_are_not_integers<typename Ids::element>, try_<use_indices_of_an_integer_type>>;
 
 /// The verdict on rows of a table [D, rest...] chosen by ids [I...]: [I..., rest...], owed over what shards D.
 template <class Table, class Ids, class D>
@@ -41,8 +41,7 @@ consteval auto lookup_verdict() {
     return type<map_of<Table, true>>{};
   } else {
     using layout = typename decltype(canonical_from<grid_of<LI>>(
-        placements_of<LI>{} + placements_except<LT, list<D>>{} +
-        partials_over(shard_axes<LT, D>{})))::is;
+        placements_of<LI>{} + placements_except<LT, list<D>>{} + partials_over(shard_axes<LT, D>{})))::is;
     if constexpr (!AnyLayout<layout>) {
       return result_refused<LT, LI, layout>{};
     } else {
@@ -101,8 +100,8 @@ consteval auto lookup_backward_verdict() {
   } else {
     using layout = decltype([]<class... Ps>(list<Ps...>) {
       using owed_axes = decltype(joined<axes_of<Ps>...>());
-      return canonical_from<grid_of<LT>>(
-          placements_of<LT>{} + partials_over(owed_axes{}) + partials_of<typename G::layout>{});
+      return canonical_from<grid_of<LT>>(placements_of<LT>{} + partials_over(owed_axes{}) +
+                                         partials_of<typename G::layout>{});
     }(placements_of<LI>{}));
     if constexpr (!AnyLayout<typename layout::is>) {
       return layout{};
@@ -113,7 +112,8 @@ consteval auto lookup_backward_verdict() {
   }
 }
 template <class D, class Table, class Ids, class G>
-using lookup_backward_of = typename decltype(lookup_backward_verdict<D, operand<Table>, operand<Ids>, operand<G>>())::is;
+using lookup_backward_of =
+    typename decltype(lookup_backward_verdict<D, operand<Table>, operand<Ids>, operand<G>>())::is;
 
 }  // namespace detail
 
@@ -151,8 +151,9 @@ auto lookup(const Table& table, const Ids& ids) -> detail::lookup_of<D, Table, I
 /// The gradient of the table of a lookup: rows of dy added up by index.
 ///
 /// table: for its type and extents; ids: as they were given; dy: the gradient at the result, with the dual of its
-/// layout (Replicate where D is sharded). Result: like the table, and `Partial` over the axes that shard the ids or over
-/// which dy owes a sum. Cost: local only; zeros and adds one table. Ordering: rows are added in the order of the local ids.
+/// layout (Replicate where D is sharded). Result: like the table, and `Partial` over the axes that shard the ids or
+/// over which dy owes a sum. Cost: local only; zeros and adds one table. Ordering: rows are added in the order of the
+/// local ids.
 template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>
 auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
@@ -174,8 +175,7 @@ auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
 }
 template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires(!detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>)
-auto lookup_backward(const Table& table, const Ids& ids, const G& dy)
-    -> detail::lookup_backward_of<D, Table, Ids, G>;
+auto lookup_backward(const Table& table, const Ids& ids, const G& dy) -> detail::lookup_backward_of<D, Table, Ids, G>;
 
 namespace detail {
 
@@ -193,14 +193,13 @@ consteval auto pick_verdict() {
   } else if constexpr (!std::is_same_v<back<dims_of<typename X::dims>>, D>) {
     return type<refused<because::dim_is_not_last<D>, try_<put_it_last_in_the_dims>, typename X::dims>>{};
   } else if constexpr (!std::is_same_v<dims_of<typename Ids::dims>, rest>) {
-    return type<refused<because::dims_differ, try_<give_the_indices_the_other_dims>, typename X::dims,
-                        typename Ids::dims>>{};
+    return type<
+        refused<because::dims_differ, try_<give_the_indices_the_other_dims>, typename X::dims, typename Ids::dims>>{};
   } else if constexpr (!is_accepted<map_of<X>>) {
     return type<map_of<X>>{};
   } else {
-    using layout = typename decltype(canonical_from<grid_of<LX>>(
-        placements_except<LX, list<D>>{} +
-        partials_over(shard_axes<LX, D>{})))::is;
+    using layout = typename decltype(canonical_from<grid_of<LX>>(placements_except<LX, list<D>>{} +
+                                                                 partials_over(shard_axes<LX, D>{})))::is;
     using result = Tensor<typename X::element, dims_from<rest>, layout, typename X::space>;
     return []<class... Ds>(list<Ds...>) {
       return first_refusal<result, placed_alike<Ds, LX, typename Ids::layout>...>();
@@ -214,8 +213,8 @@ using pick_of = typename decltype(pick_verdict<operand<X>, operand<Ids>, D>())::
 
 /// One entry per row, chosen by index: result[i...] = x[i..., ids[i...]].
 ///
-/// x: [i..., D], D may be sharded; ids: integers [i...], placed like x on these dims. Result: [i...], `Partial` over the
-/// axes that shard D. Cost: local only, one allocation. Errors: an index outside of D.
+/// x: [i..., D], D may be sharded; ids: integers [i...], placed like x on these dims. Result: [i...], `Partial` over
+/// the axes that shard D. Cost: local only, one allocation. Errors: an index outside of D.
 template <Dim D, AnyTensor X, AnyTensor Ids>
   requires detail::is_accepted<detail::pick_of<D, X, Ids>>
 auto pick(const X& x, const Ids& ids) {

@@ -42,8 +42,8 @@ consteval auto reduce_verdict() {
   using dims = dims_of<typename T::dims>;
   using foreign = decltype(without_known<dims>(list<Ds...>{}));
   if constexpr (foreign::size != 0) {
-    return type<refused<because::dim_not_in_the_tensor<front<foreign>>, try_<name_a_dim_of_this_tensor>,
-                        typename T::dims>>{};
+    return type<
+        refused<because::dim_not_in_the_tensor<front<foreign>>, try_<name_a_dim_of_this_tensor>, typename T::dims>>{};
   } else {
     return []<class... Axes>(list<Axes...>) {
       using kept = decltype(without_known<list<Ds...>>(dims{}));
@@ -108,9 +108,7 @@ Result reduce_local(const T& x) {
 /// of additions depends on the local extents only. Errors: refused for a Partial of another reduction.
 template <Reduction Op, Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Op, Ds...>>
-auto reduce(const T& x) {
-  return detail::reduce_local<Op, typename detail::reduce_of<T, Op, Ds...>::is>(x);
-}
+auto reduce(const T& x) { return detail::reduce_local<Op, typename detail::reduce_of<T, Op, Ds...>::is>(x); }
 template <Reduction Op, Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Op, Ds...>>)
 auto reduce(const T& x) -> detail::reduce_of<T, Op, Ds...>;
@@ -118,9 +116,7 @@ auto reduce(const T& x) -> detail::reduce_of<T, Op, Ds...>;
 /// The sum over the named dims; see reduce. A mean is this times 1 / (global count): there is no average of averages.
 template <Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Sum, Ds...>>
-auto sum(const T& x) {
-  return reduce<Sum, Ds...>(x);
-}
+auto sum(const T& x) { return reduce<Sum, Ds...>(x); }
 template <Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Sum, Ds...>>)
 auto sum(const T& x) -> detail::reduce_of<T, Sum, Ds...>;
@@ -128,9 +124,7 @@ auto sum(const T& x) -> detail::reduce_of<T, Sum, Ds...>;
 /// The largest element over the named dims; see reduce.
 template <Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Max, Ds...>>
-auto max(const T& x) {
-  return reduce<Max, Ds...>(x);
-}
+auto max(const T& x) { return reduce<Max, Ds...>(x); }
 template <Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Max, Ds...>>)
 auto max(const T& x) -> detail::reduce_of<T, Max, Ds...>;
@@ -138,9 +132,7 @@ auto max(const T& x) -> detail::reduce_of<T, Max, Ds...>;
 /// The smallest element over the named dims; see reduce.
 template <Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Min, Ds...>>
-auto min(const T& x) {
-  return reduce<Min, Ds...>(x);
-}
+auto min(const T& x) { return reduce<Min, Ds...>(x); }
 template <Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Min, Ds...>>)
 auto min(const T& x) -> detail::reduce_of<T, Min, Ds...>;

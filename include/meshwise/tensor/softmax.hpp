@@ -138,8 +138,8 @@ auto softmax_backward(Tensor<E, Ds, L, S> dp, const Tensor<E, Ds, L, S>& p, doub
     const A dot = detail::lane_sum<A>(
         n, [&](std::size_t i) { return static_cast<A>(grad[at + i]) * static_cast<A>(prob[at + i]); });
     for (std::size_t i = 0; i < n; ++i) {
-      out[at + i] = static_cast<E>(static_cast<A>(factor) * static_cast<A>(prob[at + i]) *
-                                   (static_cast<A>(grad[at + i]) - dot));
+      out[at + i] =
+          static_cast<E>(static_cast<A>(factor) * static_cast<A>(prob[at + i]) * (static_cast<A>(grad[at + i]) - dot));
     }
   }
   return result;

@@ -129,8 +129,7 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
     if (size_ != 0) std::memset(static_cast<void*>(pointer()), 0, size_ * sizeof(Element));
   }
 
-  Tensor(const grid& mesh, const Extents<dims>& extents, detail::uninitialised)
-      : Tensor(mesh, extents, Storage(), 0) {
+  Tensor(const grid& mesh, const Extents<dims>& extents, detail::uninitialised) : Tensor(mesh, extents, Storage(), 0) {
     storage_ = mesh_.template memory<Space>().allocate(size_ * sizeof(Element));
   }
 
@@ -153,25 +152,22 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
   /// A layout is never changed silently: convert, and see what it costs.
   template <class Other, class Try = try_<detail::needed_conversion<Other, L>>>
     requires(!std::is_same_v<Other, L>)
-  Tensor(const Tensor<Element, dims, Other, Space>&) = delete;
+  Tensor(const Tensor<Element, dims, Other, Space>&)
+  = delete;
 
   const grid& mesh() const { return mesh_; }
   /// Global sizes.
   const Extents<dims>& extents() const { return extents_; }
   template <Dim D>
-    requires detail::contains<D, detail::list<Ds...>>
-  std::size_t extent() const {
-    return extents_[index<D>()];
-  }
+    requires detail::contains<D, detail::list<Ds...>> std::size_t extent()
+  const { return extents_[index<D>()]; }
   template <Dim D>
     requires(!detail::contains<D, detail::list<Ds...>>)
   auto extent() const -> detail::foreign_dim<D, dims>;
   /// The global indices of a dim that this rank holds.
   template <Dim D>
-    requires detail::contains<D, detail::list<Ds...>>
-  Range range() const {
-    return held_[index<D>()];
-  }
+    requires detail::contains<D, detail::list<Ds...>> Range range()
+  const { return held_[index<D>()]; }
   template <Dim D>
     requires(!detail::contains<D, detail::list<Ds...>>)
   auto range() const -> detail::foreign_dim<D, dims>;

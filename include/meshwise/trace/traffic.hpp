@@ -11,7 +11,7 @@ namespace meshwise {
 /// the algorithm; summed over the ranks it is exact for uneven blocks too. `moved` and `messages` are counted where
 /// bytes are copied or sent.
 struct Traffic {
-  std::uint64_t calls = 0;     ///< operations entered
+  std::uint64_t calls = 0;     ///< operations completed
   std::uint64_t messages = 0;  ///< pieces on other ranks touched, one per ordered pair and step
   std::uint64_t volume = 0;    ///< bytes that this rank must receive, by formula
   std::uint64_t moved = 0;     ///< bytes that this rank read from or wrote to other ranks' memory, or received

@@ -26,7 +26,8 @@ struct AdamWState {
   Moment second;
 
   /// Zeros for a parameter. Cost: two tensors of accumulate_t, counted as optimizer state.
-  explicit AdamWState(const T& parameter) : AdamWState(parameter, CategoryScope(heap_of(parameter), Category::optimizer)) {}
+  explicit AdamWState(const T& parameter)
+      : AdamWState(parameter, CategoryScope(heap_of(parameter), Category::optimizer)) {}
 
  private:
   static Heap& heap_of(const T& p) { return p.mesh().template memory<typename T::space>(); }

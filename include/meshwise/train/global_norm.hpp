@@ -18,8 +18,7 @@ class GlobalNorm {
   explicit GlobalNorm(const Grid& mesh) : squares_(mesh, {}) {}
 
   template <AnyTensor T>
-    requires detail::is_accepted<detail::map_of<T>>
-  GlobalNorm& add(const T& x) {
+  requires detail::is_accepted<detail::map_of<T>> GlobalNorm& add(const T& x) {
     double local = 0;
     for (const auto value : x.local()) {
       const double v = static_cast<double>(value);

@@ -112,23 +112,21 @@ class ThreadEndpoint final : public ThreadMail {
     const auto key_of = [&](int peer) { return wishes[static_cast<std::size_t>(peer)].key; };
     std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
 
-    // The first member makes the group; the others copy its pointer, and it stays until they have done so.
-    std::shared_ptr<ThreadGroup> made;
+    // The first member makes the group. The others take it from the slot, where it stays until all have done so; after
+    // an error, as long as this group lives.
     if (color >= 0 && members.front() == rank()) {
-      made = ThreadGroup::make(group_->job(), static_cast<int>(members.size()), group_->messages());
+      slot_.offer = ThreadGroup::make(group_->job(), static_cast<int>(members.size()), group_->messages());
     }
-    const std::shared_ptr<ThreadGroup>* const offer = &made;
-    std::vector<const std::shared_ptr<ThreadGroup>*> offers(number);
-    gather(&offer, offers.data(), sizeof(offer));
+    gather(nullptr, nullptr, 0);
     std::unique_ptr<ThreadEndpoint> result;
     if (color >= 0) {
       const auto mine = std::find(members.begin(), members.end(), rank()) - members.begin();
-      result = std::make_unique<ThreadEndpoint>(*offers[static_cast<std::size_t>(members.front())],
-                                                static_cast<int>(mine));
+      result = std::make_unique<ThreadEndpoint>(group_->slot(members.front()).offer, static_cast<int>(mine));
       result->set_deadline(deadline());
       result->set_axis(axis());
     }
     gather(nullptr, nullptr, 0);
+    slot_.offer.reset();
     return result;
   }
 

@@ -94,6 +94,8 @@ struct Entry {
   }
 };
 
+class ThreadGroup;
+
 /// What one rank shows to the others. Only its owner writes it.
 struct alignas(128) ThreadSlot {
   /// left: has seen the error and touches nobody's memory any more. unwinding: gone because of an exception that
@@ -105,6 +107,7 @@ struct alignas(128) ThreadSlot {
 
   std::atomic<std::uint64_t> progress{last_step};
   std::atomic<State> state{State::here};
+  std::shared_ptr<ThreadGroup> offer;  ///< during a split: the group that this rank has made for others
   alignas(64) std::array<std::array<std::atomic<std::uint64_t>, Entry::words>, kept> entries{};
 
   /// Called by the owner before it publishes progress in `sequence`.

@@ -38,8 +38,9 @@ class ThreadMail : public ThreadMember {
       std::memcpy(envelope->copy.get(), data, bytes);
       envelope->data = envelope->copy.get();
     }
-    auto sending = std::make_unique<Posted>(*this, waiting_, to, buffered ? nullptr : envelope);
-    group_->inbox(to).post(rank(), size(), std::move(envelope));
+    auto sending = std::make_unique<Posted>(*this, waiting_, to);
+    group_->inbox(to).post(rank(), size(), envelope);
+    if (!buffered) sending->posted(std::move(envelope));  // after everything that can throw
     return sending;
   }
 
@@ -71,13 +72,13 @@ class ThreadMail : public ThreadMember {
   static constexpr std::uint64_t internal_tag = std::uint64_t{1} << 63;
 
  private:
-  /// A message that its receiver reads where it lies; null when it has been copied.
+  /// A message on its way; without an envelope, one that has been copied.
   class Posted final : public Sending {
    public:
-    Posted(ThreadMail& endpoint, const Waiting& waiting, int to, std::shared_ptr<Envelope> envelope)
-        : endpoint_(endpoint), waiting_(waiting), to_(to), envelope_(std::move(envelope)) {}
-
+    Posted(ThreadMail& endpoint, const Waiting& waiting, int to) : endpoint_(endpoint), waiting_(waiting), to_(to) {}
     ~Posted() override { withdraw(); }
+
+    void posted(std::shared_ptr<Envelope> envelope) noexcept { envelope_ = std::move(envelope); }
 
     void wait() override {
       if (!envelope_) return;

@@ -34,8 +34,7 @@ consteval auto partials_meet() {
   if constexpr (!a && !b) {
     return list<>{};
   } else if constexpr (kind == Combining::nonlinear) {
-    return list<
-        refused<because::nonlinear_function_of_Partial<A>, std::conditional_t<a, fix_a, fix_b>, LA, LB>>{};
+    return list<refused<because::nonlinear_function_of_Partial<A>, std::conditional_t<a, fix_a, fix_b>, LA, LB>>{};
   } else if constexpr (kind == Combining::multiplicative) {
     if constexpr (a && b) {
       return list<refused<because::function_of_two_Partials_is_not_linear<A>, fix_both, LA, LB>>{};
@@ -50,8 +49,7 @@ consteval auto partials_meet() {
     using nonlinear = refused<because::nonlinear_function_of_Partial<A>, fix_both, LA, LB>;
     return join<refuse_if<!std::is_same_v<PA, PB>, differ>, refuse_if<!op::linear, nonlinear>>{};
   } else {
-    return list<
-        refused<because::Partial_cannot_meet_Replicate<A>, std::conditional_t<a, fix_a, fix_b>, LA, LB>>{};
+    return list<refused<because::Partial_cannot_meet_Replicate<A>, std::conditional_t<a, fix_a, fix_b>, LA, LB>>{};
   }
 }
 
@@ -61,7 +59,8 @@ template <class D, class... Now, class... Wanted>
 consteval auto rearrange(list<Now...> now, list<Wanted...> wanted) {
   if constexpr (now.size != 0 && wanted.size != 0) {
     if constexpr (std::is_same_v<front<list<Now...>>, front<list<Wanted...>>>) {
-      return rearrange<D>(without<front<list<Now...>>, list<Now...>>{}, without<front<list<Now...>>, list<Wanted...>>{});
+      return rearrange<D>(without<front<list<Now...>>, list<Now...>>{},
+                          without<front<list<Now...>>, list<Wanted...>>{});
     } else {
       return replicate_each(reversed(now)) + list<Shard<D, Wanted...>>{};
     }
@@ -81,10 +80,9 @@ using place_second = typename decltype(spelled_for_second(rearrange<D>(Now{}, Wa
 
 /// Verdict list of one dim that both operands have: it must be placed alike.
 template <class D, class LA, class LB>
-using placed_alike =
-    refuse_if<!std::is_same_v<shard_axes<LA, D>, shard_axes<LB, D>>,
-              refused<because::dim_placed_differently_in_the_operands<D>,
-                      try_<place_second<D, shard_axes<LA, D>, shard_axes<LB, D>>>, LA, LB>>;
+using placed_alike = refuse_if<!std::is_same_v<shard_axes<LA, D>, shard_axes<LB, D>>,
+                               refused<because::dim_placed_differently_in_the_operands<D>,
+                                       try_<place_second<D, shard_axes<LA, D>, shard_axes<LB, D>>>, LA, LB>>;
 
 /// What to say when the result of two operands would use an axis twice: one of them has to give it up.
 template <class LA, class LB, class Refusal>
@@ -162,7 +160,8 @@ consteval auto tensors_verdict() {
   using da = dims_of<typename A::dims>;
   using db = dims_of<typename B::dims>;
   if constexpr (!std::is_same_v<typename A::element, typename B::element>) {
-    return type<refused<because::elements_differ, try_<use_one_element_type>, typename A::element, typename B::element>>{};
+    return type<
+        refused<because::elements_differ, try_<use_one_element_type>, typename A::element, typename B::element>>{};
   } else if constexpr (!std::is_same_v<grid_of<LA>, grid_of<LB>>) {
     return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, LA, LB>>{};
   } else if constexpr (!is_subsequence(db{}, da{})) {
@@ -172,10 +171,9 @@ consteval auto tensors_verdict() {
   } else {
     return []<class... Axes, class... Ds>(list<Axes...>, list<Ds...>) {
       // The axes of a's dims that b lacks must be replicated in b: no dim of b can use them if all are placed alike.
-      using layout = std::conditional_t<kind == Combining::multiplicative,
-                                        decltype(canonical_from<grid_of<LA>>(
-                                            placements_of<LA>{} + partials_of<LB>{})),
-                                        type<LA>>;
+      using layout =
+          std::conditional_t<kind == Combining::multiplicative,
+                             decltype(canonical_from<grid_of<LA>>(placements_of<LA>{} + partials_of<LB>{})), type<LA>>;
       using refusals =
           join<placed_alike<Ds, LA, LB>...,
                decltype(partials_meet<Axes, placement_on<LA, Axes>, placement_on<LB, Axes>, kind, LA, LB>())...>;
@@ -221,8 +219,8 @@ consteval auto alike_verdict() {
   using LA = typename A::layout;
   using LB = typename B::layout;
   if constexpr (!std::is_same_v<typename A::element, typename B::element>) {
-    return type<refused<because::elements_differ, try_<use_one_element_type>, typename A::element,
-                        typename B::element>>{};
+    return type<
+        refused<because::elements_differ, try_<use_one_element_type>, typename A::element, typename B::element>>{};
   } else if constexpr (!std::is_same_v<grid_of<LA>, grid_of<LB>>) {
     return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, LA, LB>>{};
   } else if constexpr (!std::is_same_v<typename A::dims, typename B::dims>) {

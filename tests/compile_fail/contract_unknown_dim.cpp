@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/tensor/contract.hpp"
+
+#include "vocabulary.hpp"
+
+// expect: because::dim_in_neither_operand<vocab>, try_<name_a_dim_of_both_operands>
+#ifdef MESHWISE_MUST_NOT_COMPILE
+auto user(const On<Rows>& x, const On<Weight>& w) { return contract<vocab>(x, w); }
+#else
+auto user(const On<Rows>& x, const On<Weight>& w) { return contract<hidden>(x, w); }
+#endif

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "refusing.hpp"
+
+// expect: refused<because_it_is_negative>
+// note: refused<because_it_is_odd>
+#ifdef MESHWISE_MUST_NOT_COMPILE
+void user() { take(-1); }
+#else
+void user() { take(1u); }
+#endif

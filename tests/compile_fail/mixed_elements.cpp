@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/tensor/elementwise.hpp"
+
+#include "vocabulary.hpp"
+
+// expect: because::elements_differ, try_<use_one_element_type>, float, double
+#ifdef MESHWISE_MUST_NOT_COMPILE
+auto user(const On<Rows>& x, const Tensor<double, Rows, Layout<Grid>>& y) { return x + y; }
+#else
+auto user(const On<Rows>& x, const On<Rows>& z) { return x + z; }
+#endif

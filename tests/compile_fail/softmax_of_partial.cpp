@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The soft-max of a sum is not the sum of the parts.
+#include "meshwise/tensor/softmax.hpp"
+
+#include "vocabulary.hpp"
+
+// expect: because::nonlinear_function_of_Partial<tp>, try_<convert_<Replicate<tp>>>
+#ifdef MESHWISE_MUST_NOT_COMPILE
+auto user(const On<Rows, Partial<tp>>& z) { return softmax<hidden>(z); }
+#else
+auto user(const On<Rows, Partial<tp>>& z) { return softmax<hidden>(convert<Replicate<tp>>(z)); }
+#endif

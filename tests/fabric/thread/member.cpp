@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/fabric/thread/member.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "meshwise/collective/all_reduce.hpp"
+#include "meshwise/collective/barrier.hpp"
+#include "meshwise/fabric/thread/launch.hpp"
+
+using namespace meshwise;
+
+TEST_CASE("a rank that leaves a group while unwinding, and lives on, has left it") {
+  std::string text;
+  launch(2, [&](Communicator& world) {
+    try {
+      Communicator pair = world.split(0);
+      if (world.rank() == 0) throw std::runtime_error("caught below");
+      barrier(pair);
+    } catch (const std::runtime_error&) {
+    } catch (const Error& error) {
+      text = error.what();
+    }
+    barrier(world);
+  });
+  CHECK(text.find("expected rank 0 to take part in barrier") != std::string::npos);
+}
+
+TEST_CASE("a rank that runs far ahead does not confuse the others") {
+  // In a ring broadcast the root depends only on its neighbour, so that it gets many calls ahead of the last rank.
+  launch(6, [](Communicator& communicator) {
+    for (int k = 0; k < 200; ++k) {
+      int data = communicator.rank() == 0 ? k : -1;
+      Call call;
+      call.verb = "copy";
+      call.shape = Shape{Operation::broadcast, 6, 0, true};
+      call.element = ElementKind::i32;
+      call.element_size = 4;
+      call.count = 1;
+      call.algorithm = Algorithm::ring;
+      call.input = call.output = &data;
+      call.regions.locate = [](const void*, const Shape&, Buffer, int, int slot) {
+        return Region{0, slot == 0 ? std::size_t{1} : std::size_t{0}, 0, 1};
+      };
+      communicator.run(call);
+      CHECK(data == k);
+    }
+  });
+}
+
+TEST_CASE("a deadline of 0 waits for ever") {
+  std::atomic<bool> waited{false};
+  LaunchOptions options;
+  options.deadline = 0;
+  launch(2, options, [&](Communicator& communicator) {
+    if (communicator.rank() == 1) {
+      const std::int64_t start = monotonic_nanoseconds();
+      while (monotonic_nanoseconds() - start < 50'000'000) {
+      }
+      waited = true;
+    }
+    barrier(communicator);
+    CHECK(waited.load());
+  });
+}
+
+TEST_CASE("an error names axis, rank, call and the ranks that take part") {
+  LaunchOptions options;
+  options.name = "tp";
+  std::vector<Report> reports(3);
+  launch(3, options, [&](Communicator& communicator) {
+    barrier(communicator);
+    std::vector<int> data(communicator.rank() == 2 ? 5 : 4);
+    try {
+      all_reduce(communicator, data);
+    } catch (const Error& error) {
+      reports[static_cast<std::size_t>(communicator.rank())] = error.report();
+    }
+  });
+  for (int rank = 0; rank < 3; ++rank) {
+    const Report& report = reports[static_cast<std::size_t>(rank)];
+    CHECK(report.code == Code::mismatch);
+    CHECK(report.operation == "all_reduce");
+    CHECK(report.axis == "tp");
+    CHECK(report.rank == rank);
+    CHECK(report.sequence == 2);
+    CHECK(report.ranks.size() == 2);
+    CHECK((report.ranks[0] == 2 || report.ranks[1] == 2));
+  }
+}
