@@ -4,7 +4,8 @@
 
 #include "vocabulary.hpp"
 
-// expect: because::axis_placed_twice<tp>, try_<convert_first_operand_<Replicate<tp>>, or_<convert_second_operand_<Replicate<tp>>>>
+// expect: because::axis_placed_twice<tp>
+// expect: try_<convert_first_operand_<Replicate<tp>>, or_<convert_second_operand_<Replicate<tp>>>>
 #ifdef MESHWISE_MUST_NOT_COMPILE
 auto user(const On<Rows, Shard<batch, tp>>& x, const On<Weight, Shard<ffn, tp>>& w,
           const On<Dims<ffn>, Shard<ffn, tp>>& bias) {

@@ -4,7 +4,8 @@
 
 #include "vocabulary.hpp"
 
-// expect: because::dim_placed_differently_in_the_operands<batch>, try_<convert_second_operand_<Replicate<tp>, Shard<batch, dp, tp>>>
+// expect: because::dim_placed_differently_in_the_operands<batch>
+// expect: try_<convert_second_operand_<Replicate<tp>, Shard<batch, dp, tp>>>
 #ifdef MESHWISE_MUST_NOT_COMPILE
 auto user(const On<Rows, Shard<batch, dp, tp>>& x, const On<Rows, Shard<batch, tp>>& y) { return x + y; }
 #else

@@ -6,7 +6,7 @@
 
 // expect: because::meshes_differ, try_<bring_both_to_one_mesh>
 #ifdef MESHWISE_MUST_NOT_COMPILE
-auto user(const On<Rows>& x, const Tensor<float, Rows, Layout<Mesh<dp>>>& y) { return x + y; }
+auto user(const On<Rows>& x, const Tensor<float, Rows, Layout<Mesh<dp>>>& on_dp) { return x + on_dp; }
 #else
-auto user(const On<Rows>& x, const Tensor<float, Rows, Layout<Mesh<dp>>>& y) { return inside<tp>(x) + y; }
+auto user(const On<Rows>& x, const Tensor<float, Rows, Layout<Mesh<dp>>>& on_dp) { return inside<tp>(x) + on_dp; }
 #endif

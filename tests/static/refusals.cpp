@@ -377,7 +377,7 @@ static_assert(can_embed<On<Table, Shard<vocab, tp>>, Replicate<tp>> && !can_embe
   return c;
 }
 [[maybe_unused]] auto after(std::vector<int>::iterator i) { return i + 1 - i; }
-auto appended(detail::list<int> a) { return a + a; }
+[[maybe_unused]] auto appended(detail::list<int> a) { return a + a; }
 static_assert(std::is_same_v<decltype(appended({})), detail::list<int, int>>);
 
 struct Other {};
