@@ -44,8 +44,9 @@ inline Job make_job(Options options) {
   if (options.text.empty()) options.text = default_files();
   Text text = Text::load(options.text);
   text.require_vocabulary(options.vocab);
-  const Sizes sizes{to_size(options.vocab), to_size(options.sequence), to_size(options.hidden), to_size(options.heads),
-                    to_size(options.head_dim), to_size(options.ffn), to_size(options.layers)};
+  const Sizes sizes{to_size(options.vocab), to_size(options.sequence), to_size(options.hidden),
+                    to_size(options.heads), to_size(options.head_dim), to_size(options.ffn),
+                    to_size(options.layers)};
   Training training;
   training.adamw.learning_rate = options.learning_rate;
   training.adamw.weight_decay = options.weight_decay;
@@ -107,8 +108,8 @@ class Program {
       }
     }
     if (speaks_) {
-      std::printf("held-out loss: %.4f nats per byte before, %.4f after %" PRId64 " steps\n\n", first_held_out, held_out,
-                  o.steps);
+      std::printf("held-out loss: %.4f nats per byte before, %.4f after %" PRId64 " steps\n\n", first_held_out,
+                  held_out, o.steps);
     }
     report_ledger(in_steps);
     if (o.sample > 0) sample();
@@ -154,10 +155,16 @@ class Program {
     const std::uint64_t steps = job_.training.steps;
     if (!speaks_ || steps == 0) return;
     using A = Column::Align;
-    Table traffic({{"axis"}, {"per step, over all ranks"}, {"formula"}, {"by formula", "bytes", A::right},
-                   {"volume", "bytes", A::right}, {"moved", "bytes", A::right}, {"calls", "", A::right},
+    Table traffic({{"axis"},
+                   {"per step, over all ranks"},
+                   {"formula"},
+                   {"by formula", "bytes", A::right},
+                   {"volume", "bytes", A::right},
+                   {"moved", "bytes", A::right},
+                   {"calls", "", A::right},
                    {"messages", "", A::right}});
-    const auto volumes = step_volumes(job_.sizes, to_size(job_.options.batch), job_.options.dp, job_.options.tp, sizeof(E));
+    const auto volumes =
+        step_volumes(job_.sizes, to_size(job_.options.batch), job_.options.dp, job_.options.tp, sizeof(E));
     for (const auto& axis : ledger.axes) {
       std::uint64_t total = 0;
       for (const Volume& v : volumes) {
@@ -169,13 +176,15 @@ class Program {
         return n % steps == 0 ? grouped(static_cast<std::int64_t>(n / steps))
                               : detail::print("%.1f", static_cast<double>(n) / static_cast<double>(steps));
       };
-      traffic.row({axis.name, total * steps == axis.traffic.volume ? "total: as the formulas say" : "total: DIFFERS", "",
-                   grouped(static_cast<std::int64_t>(total)), per_step(axis.traffic.volume), per_step(axis.traffic.moved),
-                   per_step(axis.traffic.calls), per_step(axis.traffic.messages)});
+      traffic.row({axis.name, total * steps == axis.traffic.volume ? "total: as the formulas say" : "total: DIFFERS",
+                   "", grouped(static_cast<std::int64_t>(total)), per_step(axis.traffic.volume),
+                   per_step(axis.traffic.moved), per_step(axis.traffic.calls), per_step(axis.traffic.messages)});
       traffic.rule();
     }
     traffic.print();
-    Table memory({{"memory"}, {"now", "MiB, all ranks", A::right}, {"peak", "MiB, all ranks", A::right},
+    Table memory({{"memory"},
+                  {"now", "MiB, all ranks", A::right},
+                  {"peak", "MiB, all ranks", A::right},
                   {"peak", "MiB, largest rank", A::right}});
     const auto mib = [](std::uint64_t bytes) { return detail::print("%.2f", static_cast<double>(bytes) / (1 << 20)); };
     for (const auto& m : ledger.memory) {
@@ -208,8 +217,9 @@ class Program {
         return to_size(p) < used ? static_cast<int>(static_cast<unsigned char>(context[at])) : 0;
       });
       const auto logits = trainer_.next_logits(tokens, used - 1);
-      context.push_back(static_cast<char>(
-          next_byte(std::span<const E>(logits), o.temperature, o.top_k, stream_seed(o.seed, 0x73616d706c65u), static_cast<std::uint64_t>(i))));
+      context.push_back(
+          static_cast<char>(next_byte(std::span<const E>(logits), o.temperature, o.top_k,
+                                      stream_seed(o.seed, 0x73616d706c65u), static_cast<std::uint64_t>(i))));
     }
     if (speaks_) std::printf("sample:\n%s\n\n", printable(context.substr(begin)).c_str());
   }
@@ -226,8 +236,8 @@ inline int run(const Options& options) {
   launching.deadline = job.options.deadline;
   bool passed = true;
   launch(job.options.ranks, launching, [&](Communicator& world) {
-    const bool mine = job.options.element == Precision::f64 ? Program<double>(world, job).run()
-                                                            : Program<float>(world, job).run();
+    const bool mine =
+        job.options.element == Precision::f64 ? Program<double>(world, job).run() : Program<float>(world, job).run();
     if (world.rank() == 0) passed = mine;
   });
   return passed ? 0 : 1;

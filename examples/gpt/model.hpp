@@ -111,7 +111,9 @@ struct Model {
     const auto pb = [&] { return zeros.template operator()<PB>({s.heads, s.head_dim}); };
     Parameters all{zeros.template operator()<decltype(Parameters::embedding)>({s.vocab, s.hidden}),
                    zeros.template operator()<decltype(Parameters::position)>({s.sequence, s.hidden}),
-                   {}, v(), v()};
+                   {},
+                   v(),
+                   v()};
     for (std::size_t l = 0; l < s.layers; ++l) {
       all.blocks.push_back(B{v(), v(), p(), pb(), p(), pb(), p(), pb(),
                              zeros.template operator()<decltype(B::output_weight)>({s.heads, s.head_dim, s.hidden}),
@@ -125,7 +127,8 @@ struct Model {
     each(
         [&]<class T>(const std::string& name, T& parameter) {
           const std::uint64_t own = stream_seed(seed, stream++);
-          const bool ends = name.find("output.weight") != std::string::npos || name.find("down.weight") != std::string::npos;
+          const bool ends =
+              name.find("output.weight") != std::string::npos || name.find("down.weight") != std::string::npos;
           if (is_weight(name)) {
             const double deviation = ends ? residual : 0.02;
             parameter = generate<T>(mesh, parameter.extents(), [&](const Index<typename T::dims>& i) {
@@ -166,8 +169,8 @@ struct Model {
     Gradients g;
     g.blocks.resize(w.blocks.size());
     g.embedding = einsum<Dims<vocab, hidden>>(dlogits, saved.full);
-    const auto dnorm = layer_norm_backward(backward_to<X>(contract<vocab>(dlogits, w.embedding)), saved.last, saved.norm,
-                                           w.final_gain);
+    const auto dnorm = layer_norm_backward(backward_to<X>(contract<vocab>(dlogits, w.embedding)), saved.last,
+                                           saved.norm, w.final_gain);
     g.final_gain = dnorm.gain;
     g.final_bias = dnorm.bias;
     X dx = dnorm.x;

@@ -36,7 +36,8 @@ struct StepResult {
 /// Warms up linearly, then follows half a cosine down to a tenth of the peak.
 inline double learning_rate(const Training& t, std::uint64_t step) {
   const double peak = t.adamw.learning_rate;
-  if (step <= t.warmup) return peak * static_cast<double>(step) / static_cast<double>(std::max<std::uint64_t>(t.warmup, 1));
+  if (step <= t.warmup)
+    return peak * static_cast<double>(step) / static_cast<double>(std::max<std::uint64_t>(t.warmup, 1));
   const double span = static_cast<double>(std::max<std::uint64_t>(t.steps, t.warmup + 1) - t.warmup);
   const double done = std::min(1.0, static_cast<double>(step - t.warmup) / span);
   return peak * (0.1 + 0.45 * (1.0 + std::cos(3.14159265358979323846 * done)));
@@ -73,8 +74,8 @@ class Trainer {
     GlobalNorm<Grid> norm(mesh_);
     each([&](const std::string&, const auto& g) { norm.add(*g); }, gradients);
     result.gradient_norm = norm.norm();
-    const double scale = training_.clip > 0 && result.gradient_norm > training_.clip
-                             ? training_.clip / result.gradient_norm : 1.0;
+    const double scale =
+        training_.clip > 0 && result.gradient_norm > training_.clip ? training_.clip / result.gradient_norm : 1.0;
 
     AdamWOptions options = training_.adamw;
     options.learning_rate = learning_rate(training_, step_);

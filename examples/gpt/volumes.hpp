@@ -26,7 +26,8 @@ struct ParameterCounts {
 inline ParameterCounts count_parameters(const Sizes& s) {
   const std::uint64_t h = s.hidden, inner = s.heads * s.head_dim;
   ParameterCounts n;
-  n.split = s.vocab * h + s.sequence * h + s.layers * (3 * (h * inner + inner) + inner * h + h * s.ffn + s.ffn + s.ffn * h);
+  n.split =
+      s.vocab * h + s.sequence * h + s.layers * (3 * (h * inner + inner) + inner * h + h * s.ffn + s.ffn + s.ffn * h);
   n.replicated = s.layers * 6 * h + 2 * h;
   return n;
 }
@@ -38,8 +39,8 @@ inline std::vector<Volume> step_volumes(const Sizes& s, std::uint64_t batch, int
   const std::uint64_t bsh = batch * s.sequence * s.hidden, bs = batch * s.sequence, layers = s.layers;
   const ParameterCounts n = count_parameters(s);
   std::vector<Volume> all;
-  const auto add = [&](const char* axis, std::uint64_t ranks, const char* what, const char* formula, std::uint64_t calls,
-                       std::uint64_t bytes) {
+  const auto add = [&](const char* axis, std::uint64_t ranks, const char* what, const char* formula,
+                       std::uint64_t calls, std::uint64_t bytes) {
     if (ranks > 1) all.push_back({axis, what, formula, calls * D * T, bytes});
   };
   add("tp", T, "blocks: all-gathers", "4 L (t-1) bsh e", 4 * layers, 4 * layers * (T - 1) * bsh * e);

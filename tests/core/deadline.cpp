@@ -8,8 +8,8 @@
 using namespace meshwise;
 
 TEST_CASE("no deadline never expires") {
-  const double none[] = {0.0, -1.0, 1e9, 1e300, std::numeric_limits<double>::infinity(),
-                         std::numeric_limits<double>::quiet_NaN()};
+  const double none[] = {
+      0.0, -1.0, 1e9, 1e300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
   for (const double seconds : none) {
     Deadline deadline(seconds);
     CHECK(deadline.seconds() == 0);
@@ -21,12 +21,10 @@ TEST_CASE("no deadline never expires") {
 TEST_CASE("a deadline starts at the first question and then stays expired") {
   Deadline deadline(0.02);
   const std::int64_t before = monotonic_nanoseconds();
-  while (monotonic_nanoseconds() - before < 30'000'000) {
-  }
+  while (monotonic_nanoseconds() - before < 30'000'000) {}
   const std::int64_t start = monotonic_nanoseconds();
   CHECK(!deadline.expired());
-  while (!deadline.expired()) {
-  }
+  while (!deadline.expired()) {}
   CHECK(monotonic_nanoseconds() - start >= 20'000'000);
   CHECK(deadline.expired());
 }

@@ -61,7 +61,8 @@ TEST_CASE("pieces with different strides are walked in step") {
             auto* const bytes = reinterpret_cast<std::byte*>(memory[rank].data());
             addresses[rank] = {bytes, bytes, nullptr};
           }
-          mover.perform(move, [&](int rank) { return addresses[static_cast<std::size_t>(rank)]; }, true);
+          mover.perform(
+              move, [&](int rank) { return addresses[static_cast<std::size_t>(rank)]; }, true);
           CHECK(mover.moved() == static_cast<std::uint64_t>(sources - 1 + 2) * 24 * 4);
 
           for (const std::size_t rank : {2U, 3U}) {
@@ -87,7 +88,8 @@ TEST_CASE("empty pieces touch nothing, and null is a fine address for them") {
   detail::Mover mover;
   mover.begin(call, 0);
   const Move move{0, 0, {Piece{1, Buffer::input, 0, 1}}, {Piece{0, Buffer::output, 0, 1}}};
-  mover.perform(move, [](int) { return detail::Addresses{}; }, false);
+  mover.perform(
+      move, [](int) { return detail::Addresses{}; }, false);
   CHECK(mover.moved() == 0);
 }
 

@@ -24,7 +24,9 @@ TEST_CASE("a plan is made once per kind of call, and the cache is bounded") {
 }
 
 TEST_CASE("foreign pieces are counted once per ordered pair") {
-  const Move move{0, 0, {{0, Buffer::input, 0, 1}, {1, Buffer::input, 0, 1}, {1, Buffer::input, 1, 1}},
+  const Move move{0,
+                  0,
+                  {{0, Buffer::input, 0, 1}, {1, Buffer::input, 0, 1}, {1, Buffer::input, 1, 1}},
                   {{1, Buffer::output, 0, 1}, {2, Buffer::output, 0, 1}}};
   CHECK(detail::foreign_pieces(move) == 3);
 }

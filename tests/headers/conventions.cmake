@@ -8,7 +8,7 @@ cmake_path(GET root PARENT_PATH root)
 set(floor_core "")
 set(floor_topology core)
 set(floor_schedule core topology)
-set(floor_trace core topology schedule)
+set(floor_trace core topology schedule fabric collective layout mesh)  # beside the floors: traffic below, the ledger above
 set(floor_fabric core topology schedule trace collective)
 set(floor_collective ${floor_fabric} fabric)
 set(floor_bootstrap ${floor_collective} collective)

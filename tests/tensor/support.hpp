@@ -2,20 +2,16 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "meshwise/collective/barrier.hpp"
 #include "meshwise/core/random.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/tensor/tensor.hpp"
 
 namespace test {
@@ -76,18 +72,7 @@ struct Piece {
     return n;
   }
   /// The row-major position in the whole tensor of each local element.
-  std::vector<std::size_t> positions() const {
-    std::vector<std::size_t> result{0};
-    for (std::size_t d = 0; d < extents.size(); ++d) {
-      std::vector<std::size_t> deeper;
-      deeper.reserve(result.size() * ranges[d].size);
-      for (std::size_t before : result) {
-        for (std::size_t i = ranges[d].begin; i < ranges[d].end(); ++i) deeper.push_back(before * extents[d] + i);
-      }
-      result = std::move(deeper);
-    }
-    return result;
-  }
+  std::vector<std::size_t> positions() const;
 };
 
 template <class T>
@@ -120,50 +105,18 @@ Piece piece_of(const T& x) {
   return piece;
 }
 
-inline double combine(ReductionKind op, double a, double b) {
-  switch (op) {
-    case ReductionKind::product: return a * b;
-    case ReductionKind::min: return std::fmin(a, b);
-    case ReductionKind::max: return std::fmax(a, b);
-    default: return a + b;
-  }
-}
+double combine(ReductionKind op, double a, double b);
 
 /// The tensor that the pieces of all ranks denote, by the definition of the placements; fails unless every element is
 /// held exactly once per part and replicas are equal bit for bit.
-inline std::vector<double> assembled(const std::vector<Piece>& pieces) {
-  const std::size_t size = pieces[0].size();
-  std::size_t replicas = 0;
-  for (const Piece& piece : pieces) replicas = piece.replica + 1 > replicas ? piece.replica + 1 : replicas;
-  std::vector<double> first;
-  for (std::size_t replica = 0; replica < replicas; ++replica) {
-    std::vector<double> whole(size);
-    std::vector<std::size_t> held(size, 0);
-    for (const Piece& piece : pieces) {
-      require(piece.extents == pieces[0].extents, "ranks disagree on the extents");
-      if (piece.replica != replica) continue;
-      const std::vector<std::size_t> positions = piece.positions();
-      require(positions.size() == piece.values.size(), "a piece has another size than its ranges");
-      for (std::size_t i = 0; i < positions.size(); ++i) {
-        double& value = whole[positions[i]];
-        value = held[positions[i]]++ == 0 ? piece.values[i] : combine(piece.op, value, piece.values[i]);
-      }
-    }
-    for (std::size_t count : held) require(count == pieces[0].parts, "an element is held more or less than once");
-    if (replica == 0) {
-      first = std::move(whole);
-    } else {
-      require(size == 0 || std::memcmp(whole.data(), first.data(), size * sizeof(double)) == 0, "replicas differ");
-    }
-  }
-  return first;
-}
+std::vector<double> assembled(const std::vector<Piece>& pieces);
 
 /// Where the ranks of a test lay their pieces, to be looked at without the library's help.
 struct Board {
-  explicit Board(int ranks) : pieces(static_cast<std::size_t>(ranks)) {}
-  std::vector<Piece> pieces;
-  std::vector<double> whole;
+  explicit Board(int ranks) {
+    for (std::vector<Piece>& side : pieces) side.resize(static_cast<std::size_t>(ranks));
+  }
+  std::array<std::vector<Piece>, 2> pieces;
 };
 
 /// A small integer as a function of a position; the same for everybody.
@@ -220,40 +173,20 @@ class Rank {
   const Grid& mesh;
 
  private:
-  static double part(const Piece& piece, std::size_t position, double value) {
-    if (piece.parts == 1) return value;
-    const auto share = [position](std::size_t k) { return static_cast<double>((position * 7 + k * 13) % 11) - 5.0; };
-    if (piece.op != ReductionKind::sum) {
-      if (position % piece.parts == piece.part) return value;
-      const double away = 6.0 + share(piece.part);
-      return piece.op == ReductionKind::max ? value - away : value + away;
-    }
-    if (piece.part != 0) return share(piece.part);
-    for (std::size_t k = 1; k < piece.parts; ++k) value -= share(k);
-    return value;
-  }
+  static double part(const Piece& piece, std::size_t position, double value);
+  std::vector<double> exchange(Piece piece) const;
 
-  std::vector<double> exchange(Piece piece) const {
-    Communicator& world = mesh.world();
-    board_.pieces[static_cast<std::size_t>(world.rank())] = std::move(piece);
-    barrier(world);
-    if (world.rank() == 0) board_.whole = assembled(board_.pieces);
-    barrier(world);
-    return board_.whole;  // rank 0 writes it again only after everybody has come with a new piece
-  }
-
+  mutable std::size_t turn_ = 0;
   Board& board_;
 };
 
-/// Runs program(Rank&) on every rank of a grid.
+void run_on_grid(GridSize size, void (*program)(const void* context, const Rank& rank), const void* context);
+
+/// Runs program(Rank) on every rank of a grid.
 template <class F>
 void on_grid(GridSize size, const F& program) {
-  Board board(size.dp * size.tp);
-  launch(size.dp * size.tp, [&](Communicator& world) {
-    const Grid mesh(world, {size.dp, size.tp});
-    const Rank rank(mesh, board);
-    program(rank);
-  });
+  run_on_grid(
+      size, [](const void* context, const Rank& rank) { (*static_cast<const F*>(context))(rank); }, &program);
 }
 
 /// value(position) for all positions of an array of `size` elements.
@@ -264,25 +197,11 @@ std::vector<double> array(std::size_t size, const F& value) {
   return result;
 }
 
-inline void require_equal(const std::vector<double>& a, const std::vector<double>& b, const std::string& what) {
-  require(a.size() == b.size(), what + ": sizes differ");
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i]) continue;
-    require(false,
-            what + ": element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", not " + std::to_string(b[i]));
-  }
-}
+void require_equal(const std::vector<double>& a, const std::vector<double>& b, const std::string& what);
 
 /// |a - b| <= tolerance max(1, |b|), element by element.
-inline void require_close(const std::vector<double>& a, const std::vector<double>& b, double tolerance,
-                          const std::string& what) {
-  require(a.size() == b.size(), what + ": sizes differ");
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (std::fabs(a[i] - b[i]) <= tolerance * std::fmax(1.0, std::fabs(b[i]))) continue;
-    require(false,
-            what + ": element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", not " + std::to_string(b[i]));
-  }
-}
+void require_close(const std::vector<double>& a, const std::vector<double>& b, double tolerance,
+                   const std::string& what);
 
 /// The text of the Error that f throws; empty if it throws none.
 template <class F>

@@ -39,7 +39,8 @@ class Communicator {
   const std::string& name() const { return endpoint("name").axis(); }
   void set_name(std::string name) { endpoint("set_name").set_axis(std::move(name)); }
 
-  /// Seconds that one operation may wait for others, 600 unless set, 0 for ever. Ranks may differ; `split` passes it on.
+  /// Seconds that one operation may wait for others, 600 unless set, 0 for ever. Ranks may differ; `split` passes it
+  /// on.
   double deadline() const { return endpoint("deadline").deadline(); }
   void set_deadline(double seconds) {
     if (!(seconds >= 0)) {

@@ -47,15 +47,14 @@ void reduce_scatter(Communicator& communicator, const In& in, Out&& out, const C
 
 /// The same in place. Returns this rank's block of `data`, which holds the result; the rest is unchanged.
 template <Reduction Op = Sum, detail::Writable Data>
-  requires Element<detail::item_t<Data>>
-std::span<detail::item_t<Data>> reduce_scatter(Communicator& communicator, Data&& data,
-                                               const CollectiveOptions& options = {}) {
-  const auto all = detail::writing(data);
-  const Endpoint& endpoint = communicator.endpoint("reduce_scatter");
-  const auto own = all.subspan(detail::part_begin(all.size(), endpoint.size(), endpoint.rank()),
-                               detail::part_size(all.size(), endpoint.size(), endpoint.rank()));
-  reduce_scatter<Op>(communicator, all, own, options);
-  return own;
-}
+  requires Element<detail::item_t<Data>> std::span<detail::item_t<Data>> reduce_scatter(
+      Communicator& communicator, Data&& data, const CollectiveOptions& options = {}) {
+    const auto all = detail::writing(data);
+    const Endpoint& endpoint = communicator.endpoint("reduce_scatter");
+    const auto own = all.subspan(detail::part_begin(all.size(), endpoint.size(), endpoint.rank()),
+                                 detail::part_size(all.size(), endpoint.size(), endpoint.rank()));
+    reduce_scatter<Op>(communicator, all, own, options);
+    return own;
+  }
 
 }  // namespace meshwise

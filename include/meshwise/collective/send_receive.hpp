@@ -57,8 +57,8 @@ void send(Communicator& communicator, const Data& data, int to, const MessageOpt
   Endpoint& endpoint = detail::message_end("send", communicator, to, options);
   detail::require_data("send", "message", all.data(), all.size(), endpoint.rank());
   ++endpoint.traffic().calls;
-  endpoint.post_send("send", to, static_cast<std::uint64_t>(options.tag), all.data(), all.size_bytes(),
-                     options.deadline)
+  endpoint
+      .post_send("send", to, static_cast<std::uint64_t>(options.tag), all.data(), all.size_bytes(), options.deadline)
       ->wait();
 }
 
@@ -91,8 +91,7 @@ void exchange(Communicator& communicator, const Out& out, int to, In&& in, int f
   detail::require_apart("exchange", std::as_bytes(leaving), std::as_writable_bytes(arriving), "use two buffers",
                         endpoint.rank());
   const auto tag = static_cast<std::uint64_t>(options.tag);
-  const auto sending =
-      endpoint.post_send("exchange", to, tag, leaving.data(), leaving.size_bytes(), options.deadline);
+  const auto sending = endpoint.post_send("exchange", to, tag, leaving.data(), leaving.size_bytes(), options.deadline);
   endpoint.receive("exchange", from, tag, arriving.data(), arriving.size_bytes(), options.deadline);
   sending->wait();
   detail::received(endpoint, from, arriving.size_bytes());

@@ -65,11 +65,12 @@ constexpr float fp16_value(std::uint16_t bits) {
 
 }  // namespace detail
 
-/// The upper half of an IEEE binary32: 8 exponent bits, 8 significant bits. A storage type: arithmetic happens in float.
+/// The upper half of an IEEE binary32: 8 exponent bits, 8 significant bits. A storage type: arithmetic happens in
+/// float.
 ///
 /// Construction rounds once to nearest, ties to even, from float and double alike; integers beyond 2^53 pass through
-/// double first. Overflow gives infinity, subnormals are kept, NaN stays NaN (quieted, payload truncated). Conversion to
-/// float is exact and implicit, so comparison and arithmetic are those of float (-0 equals +0, NaN equals nothing).
+/// double first. Overflow gives infinity, subnormals are kept, NaN stays NaN (quieted, payload truncated). Conversion
+/// to float is exact and implicit, so comparison and arithmetic are those of float (-0 equals +0, NaN equals nothing).
 struct bf16 {
   std::uint16_t bits;
 

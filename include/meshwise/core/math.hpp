@@ -64,9 +64,9 @@ namespace meshwise::math {
   p = p * z - 0x1.b83a1p-5F;
   p = p * z + 0x1.1107acp-3F;
   p = p * z - 0x1.55553ap-2F;
-  const float small = p * z * a + a;
+  const float near_zero = p * z * a + a;
   const float large = 1.0F - 2.0F / (exp_fast(a + a) + 1.0F);
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(detail::select(a < 0.625F, small, large)) | sign);
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(detail::select(a < 0.625F, near_zero, large)) | sign);
 }
 
 constexpr float exp(float x) { return exp_fast(x); }

@@ -158,7 +158,8 @@ struct HeapCore {
 
 }  // namespace detail
 
-/// Shared, reference-counted memory of one rank. Copies share; the count is not atomic: it belongs to its rank's thread.
+/// Shared, reference-counted memory of one rank. Copies share; the count is not atomic: it belongs to its rank's
+/// thread.
 class Storage {
  public:
   Storage() = default;

@@ -27,10 +27,11 @@ inline std::uint64_t footprint(const Call& call) {
 
 /// The footprint from which stores should go around the caches.
 ///
-/// It is the last-level cache, but at most 48 MiB per core: virtual machines report a cache that they share with others.
-/// Below it a collective alone would often be faster with streaming stores, from where the private caches end; but the
-/// result is read next, and then ordinary stores win. (Measured with 2 cores that report 260 MiB, an all-reduce and a
-/// pass over its result: streaming is 12 % slower at a footprint of 64 MiB, even at 128, 19 % faster at 256.)
+/// It is the last-level cache, but at most 48 MiB per core: virtual machines report a cache that they share with
+/// others. Below it a collective alone would often be faster with streaming stores, from where the private caches end;
+/// but the result is read next, and then ordinary stores win. (Measured with 2 cores that report 260 MiB, an
+/// all-reduce and a pass over its result: streaming is 12 % slower at a footprint of 64 MiB, even at 128, 19 % faster
+/// at 256.)
 inline std::uint64_t streaming_threshold(int cores) {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   const long reported = sysconf(_SC_LEVEL3_CACHE_SIZE);

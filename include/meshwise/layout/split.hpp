@@ -21,8 +21,8 @@ constexpr std::size_t split_begin(std::size_t count, std::size_t parts, std::siz
 
 /// Part k of n of `count` elements: the one split rule of contiguous shards and blocks.
 ///
-/// count: elements; parts: at least 1; k in [0, parts). The parts are in order, disjoint, cover everything, differ by at
-/// most one, and are empty only when count < parts. Cutting part k again by m is cutting the whole by n * m.
+/// count: elements; parts: at least 1; k in [0, parts). The parts are in order, disjoint, cover everything, differ by
+/// at most one, and are empty only when count < parts. Cutting part k again by m is cutting the whole by n * m.
 constexpr Range split(std::size_t count, std::size_t parts, std::size_t k) {
   const std::size_t begin = split_begin(count, parts, k);
   return {begin, split_begin(count, parts, k + 1) - begin};

@@ -38,7 +38,7 @@ using bucket_of = typename decltype(bucket_verdict<operand<T>, A, E>())::is;
 
 /// Sums gradients over one axis in few large all-reduces: the buckets of data parallelism.
 ///
-/// `add` takes a gradient that owes a sum over A and copies its piece into the current bucket; when the bucket has
+/// `add` takes a gradient that owes a sum over A and keeps its piece for the current bucket; when the bucket has
 /// reached its size it is converted, as one flat tensor, from `Partial<A>` to `Replicate<A>`. `flush` converts the last
 /// one. After that `take` gives the gradients back as views of the buckets, in the type that owes nothing over A.
 ///

@@ -96,7 +96,8 @@ struct TransformerBlock {
     const auto v = rename<seq, key<seq>>(column_linear<hidden>(a, w.value_weight, w.value_bias));
     const auto p = causal_softmax<seq>(contract<head_dim>(q, k), factor(w));
     const auto o = einsum<typename Heads::dims>(p, v);
-    const auto attention = row_linear<Shard<seq, tp>, heads, head_dim>(o, w.output_weight, w.output_bias);  // reduce-scatter
+    const auto attention =
+        row_linear<Shard<seq, tp>, heads, head_dim>(o, w.output_weight, w.output_bias);  // reduce-scatter
     const X y = dropout(attention, drop.p, drop.attention_seed) + x;
 
     const auto norm2 = layer_norm(y, w.norm2_gain, w.norm2_bias);
@@ -113,7 +114,8 @@ struct TransformerBlock {
     const auto norm2 = layer_norm_backward(backward_to<X>(up.x), s.y, s.norm2, w.norm2_gain);  // reduce-scatter
     const X dy = norm2.x + dout;
 
-    const auto output = row_linear_backward(dropout(dy, drop.p, drop.attention_seed), s.o, w.output_weight);  // all-gather
+    const auto output =
+        row_linear_backward(dropout(dy, drop.p, drop.attention_seed), s.o, w.output_weight);  // all-gather
     const auto ds = softmax_backward<key<seq>>(einsum<typename Scores::dims>(output.x, s.v), s.p, factor(w));
     const auto query = column_linear_backward(einsum<typename Heads::dims>(ds, s.k), s.a, w.query_weight);
     const auto dk = einsum<typename KeyHeads::dims>(ds, s.q);
@@ -122,9 +124,9 @@ struct TransformerBlock {
     const auto value = column_linear_backward(rename<key<seq>, seq>(dv), s.a, w.value_weight);
     const auto da = backward_to<X>(query.x + keys.x + value.x);  // reduce-scatter
     const auto norm1 = layer_norm_backward(da, s.x, s.norm1, w.norm1_gain);
-    return {norm1.x + dy,
-            Gradients{norm1.gain, norm1.bias, query.weight, query.bias, keys.weight, keys.bias, value.weight, value.bias,
-                      output.weight, output.bias, norm2.gain, norm2.bias, up.weight, up.bias, down.weight, down.bias}};
+    return {norm1.x + dy, Gradients{norm1.gain, norm1.bias, query.weight, query.bias, keys.weight, keys.bias,
+                                    value.weight, value.bias, output.weight, output.bias, norm2.gain, norm2.bias,
+                                    up.weight, up.bias, down.weight, down.bias}};
   }
 
  private:

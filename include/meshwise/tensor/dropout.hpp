@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "meshwise/core/random.hpp"
-#include "meshwise/tensor/generate.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
+#include "meshwise/tensor/generate.hpp"
 
 namespace meshwise {
 
@@ -14,9 +14,9 @@ namespace meshwise {
 ///
 /// The choice is a function of (seed, global index): the same for every layout, equal on replicas, different on
 /// different elements. It is linear in x, so a Partial sum is legal, and it is its own backward: dropout(dy, p, seed).
-/// x: any layout; p in [0, 1), 0 changes nothing; seed: another one for each use and step. Cost: one pass and one random
-/// number per element; an rvalue that shares its storage with nobody is written in place. Errors: p outside of [0, 1);
-/// refused for a Partial of another reduction than Sum.
+/// x: any layout; p in [0, 1), 0 changes nothing; seed: another one for each use and step. Cost: one pass and one
+/// random number per element; an rvalue that shares its storage with nobody is written in place. Errors: p outside of
+/// [0, 1); refused for a Partial of another reduction than Sum.
 template <AnyTensor T>
   requires detail::is_accepted<detail::map_of<T, true>>
 auto dropout(T&& x, double p, std::uint64_t seed) {

@@ -102,10 +102,12 @@ TEST_CASE("a rank that throws aborts the others, and the first cause is thrown o
 }
 
 TEST_CASE("an exception of any type is passed on") {
-  CHECK_THROWS_AS(launch(2, [](Communicator& world) {
-    if (world.rank() == 1) throw 42;
-    barrier(world);
-  }), int);
+  CHECK_THROWS_AS(launch(2,
+                         [](Communicator& world) {
+                           if (world.rank() == 1) throw 42;
+                           barrier(world);
+                         }),
+                  int);
 }
 
 TEST_CASE("a rank that throws while others compute is heard of at their next call") {

@@ -59,8 +59,7 @@ TEST_CASE("a deadline of 0 waits for ever") {
   launch(2, options, [&](Communicator& communicator) {
     if (communicator.rank() == 1) {
       const std::int64_t start = monotonic_nanoseconds();
-      while (monotonic_nanoseconds() - start < 50'000'000) {
-      }
+      while (monotonic_nanoseconds() - start < 50'000'000) {}
       waited = true;
     }
     barrier(communicator);

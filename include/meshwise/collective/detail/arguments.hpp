@@ -19,7 +19,10 @@ template <class R>
 using item_t = typename decltype(std::span(std::declval<R&>()))::element_type;
 
 template <class R>
-concept Readable = requires(R& r) { std::span(r); } && std::is_trivially_copyable_v<item_t<R>>;
+concept Readable = requires(R& r) {
+  std::span(r);
+}
+&&std::is_trivially_copyable_v<item_t<R>>;
 
 template <class R>
 concept Writable = Readable<R> && !std::is_const_v<item_t<R>>;
@@ -87,8 +90,8 @@ inline void require_data(const char* verb, const char* which, const void* data, 
 inline void require_count(const char* verb, const std::string& what, std::size_t expected, std::size_t found,
                           int rank) {
   if (expected != found) {
-    fail(verb, what + ": " + std::to_string(expected) + " elements", std::to_string(found),
-         "pass spans of these sizes", rank);
+    fail(verb, what + ": " + std::to_string(expected) + " elements", std::to_string(found), "pass spans of these sizes",
+         rank);
   }
 }
 

@@ -19,9 +19,7 @@ namespace meshwise::detail {
 inline constexpr int step_bits = 24;
 inline constexpr std::uint64_t last_step = (std::uint64_t{1} << step_bits) - 1;  ///< touches nobody's memory any more
 
-constexpr std::uint64_t progress_at(std::uint64_t sequence, std::uint64_t step) {
-  return sequence << step_bits | step;
-}
+constexpr std::uint64_t progress_at(std::uint64_t sequence, std::uint64_t step) { return sequence << step_bits | step; }
 constexpr std::uint64_t sequence_of(std::uint64_t progress) { return progress >> step_bits; }
 constexpr std::uint64_t step_of(std::uint64_t progress) { return progress & last_step; }
 
@@ -33,12 +31,11 @@ struct Entry {
 
   static Entry of(const Call& call, const void* scratch_memory) {
     Entry entry;
-    entry.word[kind] = static_cast<std::uint64_t>(call.shape.operation) |
-                       static_cast<std::uint64_t>(call.shape.in_place) << 7 |
-                       static_cast<std::uint64_t>(call.element) << 8 |
-                       static_cast<std::uint64_t>(call.reduction) << 16 |
-                       static_cast<std::uint64_t>(call.algorithm) << 24 |
-                       static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.shape.root)) << 32;
+    entry.word[kind] =
+        static_cast<std::uint64_t>(call.shape.operation) | static_cast<std::uint64_t>(call.shape.in_place) << 7 |
+        static_cast<std::uint64_t>(call.element) << 8 | static_cast<std::uint64_t>(call.reduction) << 16 |
+        static_cast<std::uint64_t>(call.algorithm) << 24 |
+        static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.shape.root)) << 32;
     entry.word[element_size] = call.element_size;
     entry.word[count] = call.count;
     entry.word[signature] = call.signature;

@@ -59,8 +59,7 @@ class ThreadJob {
       failures_.back().echo = known.code() == Code::aborted || known.code() == Code::peer_left;
     } catch (const std::exception& known) {
       text = known.what();
-    } catch (...) {
-    }
+    } catch (...) {}
     if (failures_.size() > 1) return;
     cause_.code = Code::aborted;
     cause_.found = "rank " + std::to_string(rank) + " of the job failed: " + text;

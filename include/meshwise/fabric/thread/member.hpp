@@ -176,8 +176,8 @@ class ThreadMember : public Endpoint {
     Report problem = report(Code::mismatch, peer);
     const bool known = entry.word[Entry::verb] != 0;
     problem.expected = "the same call number " + std::to_string(sequence_) + " on all ranks";
-    problem.found = "rank " + std::to_string(rank()) + ": " + own_.describe() + ", rank " + std::to_string(peer) + ": " +
-                    (known ? entry.describe() : std::string("a later call"));
+    problem.found = "rank " + std::to_string(rank()) + ": " + own_.describe() + ", rank " + std::to_string(peer) +
+                    ": " + (known ? entry.describe() : std::string("a later call"));
     problem.remedy = std::string("the calls differ in ") + (known ? Entry::difference(own_, entry) : "their order");
     return problem;
   }

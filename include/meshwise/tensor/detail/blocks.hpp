@@ -32,9 +32,7 @@ struct CutBox {
 
   std::size_t length() const { return cut.begin(ranks); }
   /// Part k inside the whole box.
-  Region inside(std::size_t k) const {
-    return {cut.begin(k) * inner, cut.size(k) * inner, length() * inner, outer};
-  }
+  Region inside(std::size_t k) const { return {cut.begin(k) * inner, cut.size(k) * inner, length() * inner, outer}; }
   /// Part k alone.
   Region alone(std::size_t k) const {
     const std::size_t n = cut.size(k) * inner * outer;

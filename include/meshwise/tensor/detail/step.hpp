@@ -81,8 +81,8 @@ void run_between(const char* verb, Operation operation, const X& x, Y& y, Region
   x.mesh().template along<A>().run(call);
 }
 
-/// Carries out one accepted step of one axis: P places axis A anew. ours: x is used up, and an all_reduce may be done in
-/// place. All ranks must do the same, so that the program decides it and not who shares storage on which rank.
+/// Carries out one accepted step of one axis: P places axis A anew. ours: x is used up, and an all_reduce may be done
+/// in place. All ranks must do the same, so that the program decides it and not who shares storage on which rank.
 template <class P, bool ours, class E, class D, class L, class S>
 auto step(Tensor<E, D, L, S> x) {
   using A = front<axes_of<P>>;

@@ -92,8 +92,7 @@ void check_operands(const char* verb, const A& a, const B& b) {
         if (a.template extent<D>() != b.template extent<D>()) {
           fail(verb, name_of<D>() + " = " + std::to_string(a.template extent<D>()) + " as in the first operand",
                name_of<D>() + " = " + std::to_string(b.template extent<D>()) + " in the second",
-               "operands that share a dim have the same global extent",
-               a.mesh().world().rank());
+               "operands that share a dim have the same global extent", a.mesh().world().rank());
         }
       }
     };
@@ -104,8 +103,7 @@ void check_operands(const char* verb, const A& a, const B& b) {
 /// The extents of the dims D2 taken from a tensor that has them all.
 template <class D2, class T>
 Extents<D2> extents_from(const T& x) {
-  return []<class... Ds>(const T& t, list<Ds...>) { return Extents<D2>{t.template extent<Ds>()...}; }(x,
-                                                                                                     dims_of<D2>{});
+  return []<class... Ds>(const T& t, list<Ds...>) { return Extents<D2>{t.template extent<Ds>()...}; }(x, dims_of<D2>{});
 }
 
 /// The local piece of a tensor that this operation has just made, or shares with an argument it uses up.
@@ -114,8 +112,8 @@ auto* written(T& result) {
   return const_cast<typename T::element*>(result.local().data());
 }
 
-/// A tensor of layout L to write a result into: the storage of an rvalue that shares it with nobody, which then is empty
-/// like one that was moved from, else new memory.
+/// A tensor of layout L to write a result into: the storage of an rvalue that shares it with nobody, which then is
+/// empty like one that was moved from, else new memory.
 template <class L, class T>
 auto result_like(T&& x) {
   using X = bare<T>;
