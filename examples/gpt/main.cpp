@@ -29,35 +29,47 @@ inline const Gemm* matrix_products() {
 #endif
 }
 
-/// Everything that all ranks of a run share; read-only.
+inline std::size_t to_size(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+inline Options with_text(Options options) {
+  if (options.text.empty()) options.text = default_files();
+  return options;
+}
+inline Sizes sizes_of(const Options& o) {
+  return {to_size(o.vocab),    to_size(o.sequence), to_size(o.hidden), to_size(o.heads),
+          to_size(o.head_dim), to_size(o.ffn),      to_size(o.layers)};
+}
+inline Training training_of(const Options& o) {
+  Training t;
+  t.adamw.learning_rate = o.learning_rate;
+  t.adamw.weight_decay = o.weight_decay;
+  t.steps = static_cast<std::uint64_t>(o.steps);
+  t.warmup = static_cast<std::uint64_t>(o.warmup);
+  t.clip = o.clip;
+  t.dropout = o.dropout;
+  t.seed = o.seed;
+  return t;
+}
+
+/// Everything that all ranks of a run share; read-only, and it stays where it is: the windows refer to the text.
 struct Job {
+  explicit Job(const Options& given)
+      : options(with_text(given)),
+        text(Text::load(options.text)),
+        windows(text, options.sequence, options.batch, options.seed),
+        sizes(sizes_of(options)),
+        training(training_of(options)) {
+    text.require_vocabulary(options.vocab);
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
   Options options;
   Text text;
   Windows windows;
   Sizes sizes;
   Training training;
 };
-
-inline std::size_t to_size(std::int64_t value) { return static_cast<std::size_t>(value); }
-
-inline Job make_job(Options options) {
-  if (options.text.empty()) options.text = default_files();
-  Text text = Text::load(options.text);
-  text.require_vocabulary(options.vocab);
-  const Sizes sizes{to_size(options.vocab), to_size(options.sequence), to_size(options.hidden),
-                    to_size(options.heads), to_size(options.head_dim), to_size(options.ffn),
-                    to_size(options.layers)};
-  Training training;
-  training.adamw.learning_rate = options.learning_rate;
-  training.adamw.weight_decay = options.weight_decay;
-  training.steps = static_cast<std::uint64_t>(options.steps);
-  training.warmup = static_cast<std::uint64_t>(options.warmup);
-  training.clip = options.clip;
-  training.dropout = options.dropout;
-  training.seed = options.seed;
-  const Windows windows(text, options.sequence, options.batch, options.seed);
-  return {std::move(options), std::move(text), windows, sizes, training};
-}
 
 /// A batch of tokens for any mesh, from `token(sample, position)`.
 template <class Tokens, class F>
@@ -231,7 +243,7 @@ class Program {
 };
 
 inline int run(const Options& options) {
-  const Job job = make_job(options);
+  const Job job(options);
   LaunchOptions launching;
   launching.deadline = job.options.deadline;
   bool passed = true;
