@@ -24,6 +24,7 @@ set(MESHWISE_HEADERS
   include/meshwise/core/random.hpp
   include/meshwise/core/reduce.hpp
   include/meshwise/core/reduction.hpp
+  include/meshwise/core/split.hpp
   include/meshwise/core/wait.hpp
   include/meshwise/fabric/endpoint.hpp
   include/meshwise/fabric/message.hpp
@@ -47,7 +48,6 @@ set(MESHWISE_HEADERS
   include/meshwise/layout/name.hpp
   include/meshwise/layout/placement.hpp
   include/meshwise/layout/refused.hpp
-  include/meshwise/layout/split.hpp
   include/meshwise/layout/transition.hpp
   include/meshwise/mesh/mesh.hpp
   include/meshwise/meshwise.hpp

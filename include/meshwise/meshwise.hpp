@@ -14,6 +14,7 @@
 #include "meshwise/core/random.hpp"
 #include "meshwise/core/reduce.hpp"
 #include "meshwise/core/reduction.hpp"
+#include "meshwise/core/split.hpp"
 #include "meshwise/core/wait.hpp"
 
 #include "meshwise/schedule/compile.hpp"
@@ -64,7 +65,6 @@
 #include "meshwise/layout/name.hpp"
 #include "meshwise/layout/placement.hpp"
 #include "meshwise/layout/refused.hpp"
-#include "meshwise/layout/split.hpp"
 #include "meshwise/layout/transition.hpp"
 
 #include "meshwise/mesh/mesh.hpp"

@@ -27,13 +27,13 @@ void all_gather(Communicator& communicator, const In& in, Out&& out, const Colle
   const Endpoint& endpoint = communicator.endpoint("all_gather");
   const int rank = endpoint.rank();
   const std::size_t count = output.size();
-  const std::size_t begin = detail::part_begin(count, endpoint.size(), rank);
-  detail::require_count("all_gather", "an input as long as this rank's block of the output",
-                        detail::part_size(count, endpoint.size(), rank), input.size(), rank);
+  const Range part = detail::rank_part(count, endpoint.size(), rank);
+  detail::require_count("all_gather", "an input as long as this rank's block of the output", part.size, input.size(),
+                        rank);
   detail::require_data("all_gather", "input", input.data(), input.size(), rank);
   detail::require_data("all_gather", "output", output.data(), count, rank);
   Call call = detail::span_call("all_gather", Operation::all_gather, input.data(), output.data(), count, options);
-  call.shape.in_place = count > 0 && output.data() + begin == input.data();
+  call.shape.in_place = count > 0 && output.data() + part.begin == input.data();
   if (!call.shape.in_place) {
     detail::require_apart("all_gather", input, output, "pass one span whose block of this rank is the input", rank);
   }
@@ -45,8 +45,8 @@ template <detail::Writable Data>
 void all_gather(Communicator& communicator, Data&& data, const CollectiveOptions& options = {}) {
   const auto all = detail::writing(data);
   const Endpoint& endpoint = communicator.endpoint("all_gather");
-  const auto own = all.subspan(detail::part_begin(all.size(), endpoint.size(), endpoint.rank()),
-                               detail::part_size(all.size(), endpoint.size(), endpoint.rank()));
+  const Range part = detail::rank_part(all.size(), endpoint.size(), endpoint.rank());
+  const auto own = all.subspan(part.begin, part.size);
   all_gather(communicator, own, all, options);
 }
 

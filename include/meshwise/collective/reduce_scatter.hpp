@@ -29,14 +29,14 @@ void reduce_scatter(Communicator& communicator, const In& in, Out&& out, const C
   const Endpoint& endpoint = communicator.endpoint("reduce_scatter");
   const int rank = endpoint.rank();
   const std::size_t count = input.size();
-  const std::size_t begin = detail::part_begin(count, endpoint.size(), rank);
-  detail::require_count("reduce_scatter", "an output as long as this rank's block of the input",
-                        detail::part_size(count, endpoint.size(), rank), output.size(), rank);
+  const Range part = detail::rank_part(count, endpoint.size(), rank);
+  detail::require_count("reduce_scatter", "an output as long as this rank's block of the input", part.size,
+                        output.size(), rank);
   detail::require_data("reduce_scatter", "input", input.data(), count, rank);
   detail::require_data("reduce_scatter", "output", output.data(), output.size(), rank);
   Call call =
       detail::span_call("reduce_scatter", Operation::reduce_scatter, input.data(), output.data(), count, options);
-  call.shape.in_place = count > 0 && input.data() + begin == output.data();
+  call.shape.in_place = count > 0 && input.data() + part.begin == output.data();
   if (!call.shape.in_place) {
     detail::require_apart("reduce_scatter", input, output, "pass one span to leave the result in its block", rank);
   }
@@ -51,8 +51,8 @@ template <Reduction Op = Sum, detail::Writable Data>
       Communicator& communicator, Data&& data, const CollectiveOptions& options = {}) {
     const auto all = detail::writing(data);
     const Endpoint& endpoint = communicator.endpoint("reduce_scatter");
-    const auto own = all.subspan(detail::part_begin(all.size(), endpoint.size(), endpoint.rank()),
-                                 detail::part_size(all.size(), endpoint.size(), endpoint.rank()));
+    const Range part = detail::rank_part(all.size(), endpoint.size(), endpoint.rank());
+    const auto own = all.subspan(part.begin, part.size);
     reduce_scatter<Op>(communicator, all, own, options);
     return own;
   }

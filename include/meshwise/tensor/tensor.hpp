@@ -11,8 +11,8 @@
 #include "meshwise/core/element.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/memory.hpp"
+#include "meshwise/core/split.hpp"
 #include "meshwise/layout/layout.hpp"
-#include "meshwise/layout/split.hpp"
 #include "meshwise/layout/transition.hpp"
 #include "meshwise/mesh/mesh.hpp"
 

@@ -11,6 +11,7 @@
 #include "meshwise/collective/call.hpp"
 #include "meshwise/collective/communicator.hpp"
 #include "meshwise/core/error.hpp"
+#include "meshwise/core/split.hpp"
 
 namespace meshwise::detail {
 
@@ -40,26 +41,19 @@ std::span<item_t<R>> writing(R& range) {
   return std::span(range);
 }
 
-/// Where part k of `parts` begins: floor(k * count / parts), without overflow.
-constexpr std::size_t part_begin(std::size_t count, int parts, int k) {
-  const auto n = static_cast<std::size_t>(parts);
-  const auto i = static_cast<std::size_t>(k);
-  return count / n * i + count % n * i / n;
-}
-
-constexpr std::size_t part_size(std::size_t count, int parts, int k) {
-  return part_begin(count, parts, k + 1) - part_begin(count, parts, k);
+/// The part of `count` elements that belongs to a rank.
+constexpr Range rank_part(std::size_t count, int ranks, int rank) {
+  return split(count, static_cast<std::size_t>(ranks), static_cast<std::size_t>(rank));
 }
 
 /// The regions of the span interface. context: the number of elements of the whole vector, a std::size_t; for
 /// all_to_all of one rank's buffer.
 inline Region span_region(const void* context, const Shape& shape, Buffer buffer, int rank, int slot) {
   const std::size_t count = *static_cast<const std::size_t*>(context);
-  const auto whole = [](std::size_t begin, std::size_t size) { return Region{begin, size, size, 1}; };
   const bool alone = (shape.operation == Operation::reduce_scatter && buffer == Buffer::output) ||
                      (shape.operation == Operation::all_gather && buffer == Buffer::input);
-  if (alone) return whole(0, part_size(count, shape.ranks, rank));
-  return whole(part_begin(count, shape.ranks, slot), part_size(count, shape.ranks, slot));
+  const Range part = rank_part(count, shape.ranks, alone ? rank : slot);
+  return Region{alone ? 0 : part.begin, part.size, part.size, 1};
 }
 
 /// A call on spans of T. count must live as long as the call.

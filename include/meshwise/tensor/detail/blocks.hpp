@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "meshwise/collective/call.hpp"
-#include "meshwise/layout/split.hpp"
+#include "meshwise/core/split.hpp"
 
 namespace meshwise::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meshwise/layout/split.hpp"
+#include "meshwise/core/split.hpp"
 
 #include <doctest/doctest.h>
 
