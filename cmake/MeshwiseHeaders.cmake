@@ -16,9 +16,11 @@ set(MESHWISE_HEADERS
   include/meshwise/core/detail/fold.hpp
   include/meshwise/core/detail/fold.inc
   include/meshwise/core/detail/isa.hpp
+  include/meshwise/core/detail/plain_gemm.hpp
   include/meshwise/core/detail/rounded.hpp
   include/meshwise/core/element.hpp
   include/meshwise/core/error.hpp
+  include/meshwise/core/gemm.hpp
   include/meshwise/core/math.hpp
   include/meshwise/core/memory.hpp
   include/meshwise/core/random.hpp
@@ -75,13 +77,11 @@ set(MESHWISE_HEADERS
   include/meshwise/tensor/detail/einsum.hpp
   include/meshwise/tensor/detail/einsum_plan.hpp
   include/meshwise/tensor/detail/lanes.hpp
-  include/meshwise/tensor/detail/plain_gemm.hpp
   include/meshwise/tensor/detail/step.hpp
   include/meshwise/tensor/detail/verdicts.hpp
   include/meshwise/tensor/detail/walk.hpp
   include/meshwise/tensor/dropout.hpp
   include/meshwise/tensor/elementwise.hpp
-  include/meshwise/tensor/gemm.hpp
   include/meshwise/tensor/generate.hpp
   include/meshwise/tensor/inside.hpp
   include/meshwise/tensor/layer_norm.hpp

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "meshwise/core/error.hpp"
-#include "meshwise/tensor/gemm.hpp"
+#include "meshwise/core/gemm.hpp"
 
 namespace meshwise {
 

@@ -17,7 +17,7 @@
 
 namespace meshwise {
 
-struct Gemm;  // tensor/gemm.hpp: the matrix products of this mesh's local operations
+struct Gemm;  // core/gemm.hpp: the matrix products of this mesh's local operations
 
 namespace detail {
 

@@ -61,7 +61,7 @@ struct CrossEntropy {
 /// logits: [tokens..., V]; labels: integers [tokens...], placed like the logits on these dims. count: the global number
 /// of tokens, by which the sum is divided once. loss = sum of (log(sum of exp(z - max)) - (z_label - max)) / count.
 /// Cost: over each axis that splits V three all-reduces of one number per token (max, sum, label); one tensor like the
-/// logits. Overflow cannot happen. Errors: a label outside of V; refused for a Partial.
+/// logits. Finite logits do not overflow. Errors: a label outside of V; refused for a Partial.
 /// Source: arXiv 1909.08053, section 3.
 template <Dim V, AnyTensor Logits, AnyTensor Labels>
   requires detail::is_accepted<detail::pick_of<V, Logits, Labels>>

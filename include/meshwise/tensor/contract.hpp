@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "meshwise/core/gemm.hpp"
 #include "meshwise/tensor/detail/einsum.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
-#include "meshwise/tensor/gemm.hpp"
 
 namespace meshwise {
 

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "meshwise/core/element.hpp"
+#include "meshwise/core/gemm.hpp"
 #include "meshwise/tensor/detail/einsum_plan.hpp"
-#include "meshwise/tensor/gemm.hpp"
 
 namespace meshwise::detail {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meshwise/tensor/gemm.hpp"
+#include "meshwise/core/gemm.hpp"
 
 #include <doctest/doctest.h>
 

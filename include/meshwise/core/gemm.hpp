@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "meshwise/core/detail/plain_gemm.hpp"
 #include "meshwise/core/error.hpp"
-#include "meshwise/tensor/detail/plain_gemm.hpp"
 
 namespace meshwise {
 
