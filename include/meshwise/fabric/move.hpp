@@ -130,12 +130,12 @@ class Mover {
     }
   }
 
-  /// One source, runs somewhere: no kernel, whose call would cost more than a short run. Tiles keep the source in the
+  /// One source, runs somewhere: no kernel, whose call would cost more than a short run. Bursts keep the source in the
   /// first-level cache while the destinations take it in turn.
   void copy_runs(std::size_t bytes) {
-    constexpr std::size_t tile = std::size_t{16} << 10;
+    constexpr std::size_t burst = std::size_t{16} << 10;
     while (bytes > 0) {
-      const std::size_t now = bytes < tile ? bytes : tile;
+      const std::size_t now = bytes < burst ? bytes : burst;
       Walk after = walks_.front();
       for (std::size_t w = 1; w < walks_.size(); ++w) {
         Walk from = walks_.front();

@@ -88,7 +88,8 @@ auto softmax_rows(T&& x, double factor, const Valid& valid) {
 /// exp(factor x) divided by its sum over D, which is the last dim and whole.
 ///
 /// x: any layout that does not shard D and is no Partial. factor: multiplies x first. Cost: three passes over each row
-/// while it is in cache; an rvalue that shares its storage with nobody is written in place. As long as factor x is finite, nothing overflows.
+/// while it is in cache; an rvalue that shares its storage with nobody is written in place. As long as factor x is
+/// finite, nothing overflows.
 /// Errors: refused for a sharded D or a Partial.
 template <Dim D, AnyTensor T>
   requires detail::is_accepted<detail::softmax_of<T, D>>
