@@ -91,6 +91,7 @@ set(MESHWISE_HEADERS
   include/meshwise/tensor/rename.hpp
   include/meshwise/tensor/softmax.hpp
   include/meshwise/tensor/tensor.hpp
+  include/meshwise/tensor/value.hpp
   include/meshwise/trace/ledger.hpp
   include/meshwise/trace/traffic.hpp
   include/meshwise/train/adamw.hpp

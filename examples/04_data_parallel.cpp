@@ -19,6 +19,7 @@
 #include "meshwise/tensor/elementwise.hpp"
 #include "meshwise/tensor/generate.hpp"
 #include "meshwise/tensor/reductions.hpp"
+#include "meshwise/tensor/value.hpp"
 #include "meshwise/train/adamw.hpp"
 #include "support/command_line.hpp"
 
@@ -59,7 +60,7 @@ void learn(Communicator& world) {
   for (int step = 1; step <= steps; ++step) {
     const auto error = contract<feature>(x, w) + b - y;
     const auto loss = convert<Replicate<dp>>(sum<batch>(error * error) * mean);  // all-reduce
-    last_loss = loss.local()[0];
+    last_loss = value(loss);
     if (step == 1) first_loss = last_loss;
 
     // Sums over a sharded dim are Partial<dp>: they owe a sum over the ranks, and adamw_step would not take them.

@@ -51,6 +51,17 @@ inline Training training_of(const Options& o) {
   return t;
 }
 
+/// Which matrix products these are, and why, for a person.
+inline std::string name_of_products(const Gemm& gemm) {
+#if defined(MESHWISE_EXAMPLE_BLAS)
+  if (&gemm == &plain_gemm() && !blas::fits_this_processor()) {
+    return std::string("the library's own kernels (OpenBLAS has only '") + blas::kernel_name() +
+           "' for this processor)";
+  }
+#endif
+  return &gemm == &plain_gemm() ? std::string("the library's own kernels") : std::string(gemm.name);
+}
+
 /// Everything that all ranks of a run share; read-only, and it stays where it is: the windows refer to the text.
 struct Job {
   explicit Job(const Options& given)
@@ -155,7 +166,7 @@ class Program {
                 abbreviated(static_cast<double>(n.split + n.replicated)).c_str(), o.layers, o.hidden, o.heads,
                 o.element == Precision::f64 ? "f64" : "f32");
     std::printf("mesh: %d ranks = dp %d x tp %d (threads), matrix products by %s\n", o.ranks, o.dp, o.tp,
-                mesh_.gemm()->name);
+                name_of_products(*mesh_.gemm()).c_str());
     std::printf("text: %s bytes, a tenth held out; %" PRId64 " sequences of %" PRId64 " bytes per step\n\n",
                 grouped(static_cast<std::int64_t>(job_.text.size())).c_str(), o.batch, o.sequence);
     std::fflush(stdout);
@@ -194,6 +205,8 @@ class Program {
       traffic.rule();
     }
     traffic.print();
+    std::printf(
+        "d, t: ranks along dp, tp; L: layers; b, s, h: batch, sequence, hidden; e: bytes per element; n: parameters\n");
     Table memory({{"memory"},
                   {"now", "MiB, all ranks", A::right},
                   {"peak", "MiB, all ranks", A::right},
@@ -210,6 +223,10 @@ class Program {
 
   bool report_check(const Check<E>& check) const {
     if (!check.is_first()) return true;
+    if (job_.options.ranks == 1) {
+      std::printf("check: nothing to compare, this is one rank\n");
+      return true;
+    }
     const Differences& d = check.worst();
     std::printf("check against one rank, after each of %" PRId64 " steps, largest relative differences:\n", d.steps);
     std::printf("  loss %.1e (limit %.0e), gradient norm %.1e (limit %.0e), parameters %.1e (limit %.0e): %s\n", d.loss,

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "meshwise/parallel/data.hpp"
+#include "meshwise/tensor/value.hpp"
 #include "meshwise/train/adamw.hpp"
 #include "meshwise/train/global_norm.hpp"
 #include "model.hpp"
@@ -65,7 +66,7 @@ class Trainer {
     auto [logits, saved] = M::forward(parameters_, tokens, drop);
     auto loss = M::loss(logits, targets, static_cast<double>(targets.size()));
     StepResult result;
-    result.loss = static_cast<double>(convert<Replicate<dp>>(loss.loss).local()[0]);
+    result.loss = static_cast<double>(value(convert<Replicate<dp>>(loss.loss)));
 
     const CategoryScope scope(mesh_.memory(), Category::gradients);
     auto owed = M::backward(parameters_, std::move(saved), tokens, targets, std::move(loss), drop);
@@ -93,7 +94,7 @@ class Trainer {
   double evaluate(const Tokens& tokens, const Tokens& targets) const {
     const auto logits = M::forward(parameters_, tokens, {}).first;
     const auto loss = M::loss(logits, targets, static_cast<double>(targets.size()));
-    return static_cast<double>(convert<Replicate<dp>>(loss.loss).local()[0]);
+    return static_cast<double>(value(convert<Replicate<dp>>(loss.loss)));
   }
 
   /// The logits after the last token of one sequence, whole on every rank. Collective over the mesh.

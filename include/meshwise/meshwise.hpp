@@ -85,6 +85,7 @@
 #include "meshwise/tensor/rename.hpp"
 #include "meshwise/tensor/softmax.hpp"
 #include "meshwise/tensor/tensor.hpp"
+#include "meshwise/tensor/value.hpp"
 
 #include "meshwise/train/adamw.hpp"
 #include "meshwise/train/global_norm.hpp"

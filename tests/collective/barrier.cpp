@@ -4,8 +4,12 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "meshwise/collective/all_reduce.hpp"
+#include "meshwise/collective/send_receive.hpp"
 #include "support.hpp"
 
 using namespace test;
@@ -43,4 +47,47 @@ TEST_CASE("a barrier is not an all_reduce of nothing") {
     CHECK(contains(text, "barrier"));
     CHECK(contains(text, "all_reduce"));
   }
+}
+
+TEST_CASE("a barrier that meets an all_reduce: both calls are named, and that the operations differ") {
+  launch(2, [](Communicator& world) {
+    std::string text;
+    std::vector<float> data(8, 1.0F);
+    try {
+      if (world.rank() == 0) {
+        all_reduce(world, std::span(data));
+      } else {
+        barrier(world);
+      }
+    } catch (const Error& error) {
+      CHECK(error.code() == Code::mismatch);
+      text = error.what();
+    }
+    CHECK(text.find("barrier()") != std::string::npos);
+    CHECK(text.find("all_reduce(8 x f32, sum, in place)") != std::string::npos);
+    CHECK(text.find("differ in the operation") != std::string::npos);
+  });
+}
+
+TEST_CASE("an error that began in another call says where, and launch throws the one where it began") {
+  std::string text;
+  try {
+    launch(4, [](Communicator& world) {
+      std::vector<int> data(world.rank() == 1 ? 4 : 2);
+      try {
+        if (world.rank() == 1) receive(world, std::span(data), 0);
+        if (world.rank() == 0) send(world, std::span<const int>(data), 1);
+        barrier(world);
+      } catch (const Error& error) {
+        const bool began_here = std::string(error.what()).find("stopped by") == std::string::npos;
+        CHECK(began_here == (world.rank() == 1));
+        throw;
+      }
+    });
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  CHECK(text.find("receive (rank 1)") == 0);
+  CHECK(text.find("16 bytes") != std::string::npos);
+  CHECK(text.find("8 bytes") != std::string::npos);
 }

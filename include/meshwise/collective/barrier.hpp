@@ -14,7 +14,7 @@ inline void barrier(Communicator& communicator, const CollectiveOptions& options
   Call call;
   call.verb = "barrier";
   call.shape.operation = Operation::all_reduce;
-  call.signature = 0x62617272696572;  // tells a barrier from an all_reduce of nothing
+  call.signature = barrier_signature;
   call.algorithm = options.algorithm;
   call.deadline = options.deadline;
   communicator.run(call);

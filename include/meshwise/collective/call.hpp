@@ -51,10 +51,13 @@ struct CollectiveOptions {
   double deadline = -1;  ///< seconds that this call may wait, 0 for ever; negative: the communicator's deadline
 };
 
+/// The signature of a barrier, which tells it from an all_reduce of nothing.
+inline constexpr std::uint64_t barrier_signature = 0x62617272696572;
+
 /// One collective as a fabric sees it: the form to which the typed and the span interfaces come down.
 ///
-/// `verb` to `signature` must be the same on all ranks (verb and deadline need not be); a fabric compares them and
-/// reports a difference as `mismatch`. Data pointers may be null where a rank has no elements.
+/// `shape` to `algorithm` must be the same on all ranks; a fabric compares them and reports a difference as `mismatch`.
+/// `verb` and `deadline` may differ. Data pointers may be null where a rank has no elements.
 struct Call {
   const char* verb = "collective";  ///< the function, as the user spells it; a literal, it must outlive everything
   Shape shape;                      ///< `ranks` is filled in by the communicator

@@ -20,10 +20,25 @@ enum class Code : std::uint8_t {
   out_of_memory,     ///< an allocation failed
 };
 
+/// The name of a code, such as "timed_out".
+constexpr const char* code_name(Code code) {
+  switch (code) {
+    case Code::invalid_argument: return "invalid_argument";
+    case Code::mismatch: return "mismatch";
+    case Code::timed_out: return "timed_out";
+    case Code::aborted: return "aborted";
+    case Code::peer_left: return "peer_left";
+    case Code::unsupported: return "unsupported";
+    case Code::out_of_memory: return "out_of_memory";
+  }
+  return "unknown";
+}
+
 /// Everything that is known about a fault; fields that do not apply stay empty.
 struct Report {
   Code code = Code::invalid_argument;
   std::string operation;       ///< the function that failed, as the user spells it
+  std::string origin;          ///< where the first error was, if it was in another call or on another rank
   std::string expected;        ///< what would have been right, with its value
   std::string found;           ///< what was there instead, with its value
   std::string remedy;          ///< what to do about it
@@ -54,6 +69,7 @@ class Error : public std::exception {
     if (r.sequence != 0) add("call " + std::to_string(r.sequence));
     if (!where.empty()) text += " (" + where + ")";
     text += ": ";
+    if (!r.origin.empty()) text += "stopped by " + r.origin + ": ";
     if (!r.expected.empty()) text += "expected " + r.expected + ", ";
     text += r.expected.empty() ? r.found : "found " + r.found;
     if (!r.remedy.empty()) text += "; " + r.remedy;

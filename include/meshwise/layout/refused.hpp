@@ -21,6 +21,8 @@ template <class... Placements>
 struct convert_second_operand_;
 template <class... Placements>
 struct convert_both_operands_;
+template <class... Placements>
+struct convert_bias_;
 template <class Value>
 struct backward_to_;
 /// An alternative to the remedy before it.

@@ -26,13 +26,23 @@ auto sum_over_all_but(const T& x) {
   }(decltype(without_known<Kept>(dims_of<typename T::dims>{})){});
 }
 
+/// A verdict on an addition, where the second operand is the bias to whoever called.
+template <class Verdict>
+struct about_bias {
+  using is = Verdict;
+};
+template <class Because, class... Ps, class... Context>
+struct about_bias<refused<Because, try_<convert_second_operand_<Ps...>>, Context...>> {
+  using is = refused<Because, try_<convert_bias_<Ps...>>, Context...>;
+};
+
 /// The verdict on adding a bias to a tensor that a verdict allowed.
 template <class Verdict, class Bias>
 consteval auto biased_verdict() {
   if constexpr (!is_accepted<Verdict>) {
     return type<Verdict>{};
   } else {
-    return type<elementwise_of<typename Verdict::is, Bias, Combining::additive>>{};
+    return type<typename about_bias<elementwise_of<typename Verdict::is, Bias, Combining::additive>>::is>{};
   }
 }
 template <class X, class Weight, class Bias, class... Summed>

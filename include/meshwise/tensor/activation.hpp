@@ -46,14 +46,14 @@ using gelu_backward_of = typename decltype(gelu_backward_verdict<operand<G>, ope
 /// Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", arXiv 1606.08415.
 template <AnyTensor T>
   requires detail::is_accepted<detail::map_of<T>>
-auto gelu(T&& x) {
+[[nodiscard]] auto gelu(T&& x) {
   using E = typename detail::bare<T>::element;
   using A = accumulate_t<E>;
   return map([](E value) { return static_cast<E>(detail::Gelu<A>::value(static_cast<A>(value))); }, std::forward<T>(x));
 }
 template <AnyTensor T>
   requires(!detail::is_accepted<detail::map_of<T>>)
-auto gelu(T&& x) -> detail::map_of<T>;
+[[nodiscard]] auto gelu(T&& x) -> detail::map_of<T>;
 
 /// The gradient at x of what follows gelu(x), given the gradient at gelu(x): dy * gelu'(x).
 ///
@@ -61,7 +61,7 @@ auto gelu(T&& x) -> detail::map_of<T>;
 /// and errors as operator*.
 template <AnyTensor X, AnyTensor G>
   requires detail::is_accepted<detail::gelu_backward_of<G, X>>
-auto gelu_backward(const X& x, G&& dy) {
+[[nodiscard]] auto gelu_backward(const X& x, G&& dy) {
   using E = typename X::element;
   using A = accumulate_t<E>;
   return detail::zip_local<typename detail::gelu_backward_of<G, X>::is>(
@@ -70,6 +70,6 @@ auto gelu_backward(const X& x, G&& dy) {
 }
 template <AnyTensor X, AnyTensor G>
   requires(!detail::is_accepted<detail::gelu_backward_of<G, X>>)
-auto gelu_backward(const X& x, G&& dy) -> detail::gelu_backward_of<G, X>;
+[[nodiscard]] auto gelu_backward(const X& x, G&& dy) -> detail::gelu_backward_of<G, X>;
 
 }  // namespace meshwise

@@ -46,13 +46,13 @@ using backward_through = typename decltype(backward_through_verdict<Verdict, G>(
 /// Source: the adjoint under <x, g> summed over ranks, docs/architecture.md.
 template <AnyTensor Value, AnyTensor G>
   requires detail::is_accepted<detail::backward_of<Value, G>>
-auto backward_to(G&& gradient) {
+[[nodiscard]] auto backward_to(G&& gradient) {
   using steps = decltype(detail::dual_steps<typename detail::bare<Value>::layout, typename detail::bare<G>::layout>());
   return detail::steps<!std::is_lvalue_reference_v<G>>(detail::bare<G>(std::forward<G>(gradient)), steps{});
 }
 template <AnyTensor Value, AnyTensor G>
   requires(!detail::is_accepted<detail::backward_of<Value, G>>)
-auto backward_to(G&& gradient) -> detail::backward_of<Value, G>;
+[[nodiscard]] auto backward_to(G&& gradient) -> detail::backward_of<Value, G>;
 
 namespace detail {
 
@@ -69,7 +69,7 @@ consteval auto seed_layout() {
 ///
 /// loss: a Partial becomes Replicate, because each rank's share enters the sum once. Cost: one allocation.
 template <AnyTensor T>
-auto gradient_seed(const T& loss) {
+[[nodiscard]] auto gradient_seed(const T& loss) {
   using L = typename decltype(detail::seed_layout<typename T::layout>())::is;
   Tensor<typename T::element, typename T::dims, L, typename T::space> ones(loss.mesh(), loss.extents());
   std::fill(ones.mutable_local().begin(), ones.mutable_local().end(), static_cast<typename T::element>(1));

@@ -177,12 +177,12 @@ Result einsum_local(const char* verb, const A& a, const B& b) {
 /// would shard the result twice; different extents of a shared dim.
 template <Dim... Summed, AnyTensor A, AnyTensor B>
   requires detail::is_accepted<detail::contract_of<A, B, Summed...>>
-auto contract(const A& a, const B& b) {
+[[nodiscard]] auto contract(const A& a, const B& b) {
   return detail::einsum_local<typename detail::contract_of<A, B, Summed...>::is>("contract", a, b);
 }
 template <Dim... Summed, AnyTensor A, AnyTensor B>
   requires(!detail::is_accepted<detail::contract_of<A, B, Summed...>>)
-auto contract(const A& a, const B& b) -> detail::contract_of<A, B, Summed...>;
+[[nodiscard]] auto contract(const A& a, const B& b) -> detail::contract_of<A, B, Summed...>;
 
 /// The same product by the dims of its result, in their order: dims of both operands that it lacks are summed.
 ///
@@ -190,11 +190,11 @@ auto contract(const A& a, const B& b) -> detail::contract_of<A, B, Summed...>;
 /// one operand has must stay.
 template <class ResultDims, AnyTensor A, AnyTensor B>
   requires detail::is_accepted<detail::einsum_of<A, B, ResultDims>>
-auto einsum(const A& a, const B& b) {
+[[nodiscard]] auto einsum(const A& a, const B& b) {
   return detail::einsum_local<typename detail::einsum_of<A, B, ResultDims>::is>("einsum", a, b);
 }
 template <class ResultDims, AnyTensor A, AnyTensor B>
   requires(!detail::is_accepted<detail::einsum_of<A, B, ResultDims>>)
-auto einsum(const A& a, const B& b) -> detail::einsum_of<A, B, ResultDims>;
+[[nodiscard]] auto einsum(const A& a, const B& b) -> detail::einsum_of<A, B, ResultDims>;
 
 }  // namespace meshwise

@@ -90,14 +90,14 @@ using view_as_verdict = typename decltype(view_verdict<T, Ps...>())::is;
 /// reduction would change; at run time what the collective reports.
 template <Placement... Ps, AnyTensor T>
   requires detail::is_accepted<detail::convert_verdict<detail::bare<T>, Ps...>>
-auto convert(T&& x) {
+[[nodiscard]] auto convert(T&& x) {
   using L = typename detail::bare<T>::layout;
   return detail::steps<!std::is_lvalue_reference_v<T>>(detail::bare<T>(std::forward<T>(x)),
                                                        decltype(detail::conversion_steps<L, Ps...>()){});
 }
 template <Placement... Ps, AnyTensor T>
   requires(!detail::is_accepted<detail::convert_verdict<detail::bare<T>, Ps...>>)
-auto convert(T&& x) -> detail::convert_verdict<detail::bare<T>, Ps...>;
+[[nodiscard]] auto convert(T&& x) -> detail::convert_verdict<detail::bare<T>, Ps...>;
 
 /// The same change where it needs no communication; anything else does not compile.
 ///
@@ -105,9 +105,9 @@ auto convert(T&& x) -> detail::convert_verdict<detail::bare<T>, Ps...>;
 /// Replicate to Partial (coordinate 0 keeps the value), Shard to Partial (the identity outside the own part).
 template <Placement... Ps, AnyTensor T>
   requires detail::is_accepted<detail::view_as_verdict<detail::bare<T>, Ps...>>
-auto view_as(T&& x) { return convert<Ps...>(std::forward<T>(x)); }
+[[nodiscard]] auto view_as(T&& x) { return convert<Ps...>(std::forward<T>(x)); }
 template <Placement... Ps, AnyTensor T>
   requires(!detail::is_accepted<detail::view_as_verdict<detail::bare<T>, Ps...>>)
-auto view_as(T&& x) -> detail::view_as_verdict<detail::bare<T>, Ps...>;
+[[nodiscard]] auto view_as(T&& x) -> detail::view_as_verdict<detail::bare<T>, Ps...>;
 
 }  // namespace meshwise

@@ -19,7 +19,7 @@ namespace meshwise {
 /// [0, 1); refused for a Partial of another reduction than Sum.
 template <AnyTensor T>
   requires detail::is_accepted<detail::map_of<T, true>>
-auto dropout(T&& x, double p, std::uint64_t seed) {
+[[nodiscard]] auto dropout(T&& x, double p, std::uint64_t seed) {
   using X = detail::bare<T>;
   using E = typename X::element;
   using A = accumulate_t<E>;
@@ -46,6 +46,6 @@ auto dropout(T&& x, double p, std::uint64_t seed) {
 }
 template <AnyTensor T>
   requires(!detail::is_accepted<detail::map_of<T, true>>)
-auto dropout(T&& x, double p, std::uint64_t seed) -> detail::map_of<T, true>;
+[[nodiscard]] auto dropout(T&& x, double p, std::uint64_t seed) -> detail::map_of<T, true>;
 
 }  // namespace meshwise

@@ -107,7 +107,7 @@ struct Times {
 /// one allocation. Errors: refused for a non-linear f on a Partial.
 template <class F, AnyTensor T>
   requires detail::is_accepted<detail::map_with<T, F>>
-auto map(const F& f, T&& x) {
+[[nodiscard]] auto map(const F& f, T&& x) {
   const auto* in = x.local().data();
   const std::size_t n = x.local().size();
   auto result = detail::result_like<typename detail::bare<T>::layout>(std::forward<T>(x));
@@ -118,7 +118,7 @@ auto map(const F& f, T&& x) {
 }
 template <class F, AnyTensor T>
   requires(!detail::is_accepted<detail::map_with<T, F>>)
-auto map(const F& f, T&& x) -> detail::map_with<T, F>;
+[[nodiscard]] auto map(const F& f, T&& x) -> detail::map_with<T, F>;
 
 /// f of the elements of a and b, where b has the dims of a or some of them in the same order and is repeated over the
 /// rest.
@@ -127,48 +127,48 @@ auto map(const F& f, T&& x) -> detail::map_with<T, F>;
 /// that shares its storage with nobody is written in place). Errors: refused for other layouts; different extents.
 template <class F, AnyTensor A, AnyTensor B>
   requires detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::nonlinear>>
-auto zip(const F& f, A&& a, const B& b) {
+[[nodiscard]] auto zip(const F& f, A&& a, const B& b) {
   return detail::zip_local<typename detail::bare<A>::layout>("zip", std::forward<A>(a), b, f);
 }
 template <class F, AnyTensor A, AnyTensor B>
   requires(!detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::nonlinear>>)
-auto zip(const F& f, A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::nonlinear>;
+[[nodiscard]] auto zip(const F& f, A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::nonlinear>;
 
 /// Sum of two tensors; b may have fewer dims (see zip). Both Partial, or neither. Cost and errors as zip.
 template <AnyTensor A, AnyTensor B>
   requires detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::additive>>
-auto operator+(A&& a, const B& b) {
+[[nodiscard]] auto operator+(A&& a, const B& b) {
   return detail::zip_local<typename detail::bare<A>::layout>("operator+", std::forward<A>(a), b, detail::Plus{});
 }
 template <AnyTensor A, AnyTensor B>
   requires(!detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::additive>>)
-auto operator+(A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::additive>;
+[[nodiscard]] auto operator+(A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::additive>;
 
 /// Difference; rules as operator+.
 template <AnyTensor A, AnyTensor B>
   requires detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::additive>>
-auto operator-(A&& a, const B& b) {
+[[nodiscard]] auto operator-(A&& a, const B& b) {
   return detail::zip_local<typename detail::bare<A>::layout>("operator-", std::forward<A>(a), b, detail::Minus{});
 }
 template <AnyTensor A, AnyTensor B>
   requires(!detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::additive>>)
-auto operator-(A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::additive>;
+[[nodiscard]] auto operator-(A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::additive>;
 
 /// Element-wise product; b may have fewer dims (see zip). One operand may be a Partial sum, then so is the result.
 template <AnyTensor A, AnyTensor B>
   requires detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::multiplicative>>
-auto operator*(A&& a, const B& b) {
+[[nodiscard]] auto operator*(A&& a, const B& b) {
   using verdict = detail::elementwise_of<A, B, detail::Combining::multiplicative>;
   return detail::zip_local<typename verdict::is>("operator*", std::forward<A>(a), b, detail::Times{});
 }
 template <AnyTensor A, AnyTensor B>
   requires(!detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::multiplicative>>)
-auto operator*(A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::multiplicative>;
+[[nodiscard]] auto operator*(A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::multiplicative>;
 
 /// x times a number: linear, so a Partial sum stays one. Cost as map.
 template <AnyTensor T>
   requires detail::is_accepted<detail::map_of<T, true>>
-auto operator*(T&& x, double factor) {
+[[nodiscard]] auto operator*(T&& x, double factor) {
   using E = typename detail::bare<T>::element;
   const auto f = static_cast<accumulate_t<E>>(factor);
   return map(linear([f](E value) { return static_cast<E>(f * static_cast<accumulate_t<E>>(value)); }),
@@ -177,7 +177,7 @@ auto operator*(T&& x, double factor) {
 
 template <AnyTensor T>
   requires(!detail::is_accepted<detail::map_of<T, true>>)
-auto operator*(T&& x, double factor) -> detail::map_of<T, true>;
+[[nodiscard]] auto operator*(T&& x, double factor) -> detail::map_of<T, true>;
 
 /// Adds b to a in place; b may have fewer dims. Both Partial, or neither.
 ///

@@ -116,7 +116,7 @@ auto generate(const Grid& mesh, const Extents<typename detail::tensor_traits<T>:
 /// A tensor made of data that came from outside: each rank passes the piece that the layout gives it.
 ///
 /// T: the tensor type. extents: global. local: this rank's piece in row-major order. Cost: one copy. It is the caller's
-/// claim that replicas are equal; `communicating` checks will compare them. Errors: a piece of another size than the
+/// claim that replicas are equal; nothing checks it. Errors: a piece of another size than the
 /// layout gives this rank.
 template <AnyTensor T>
 T assume(const typename T::grid& mesh, const Extents<typename T::dims>& extents,

@@ -75,7 +75,7 @@ inline constexpr bool is_of_one_axis = axes_of<P>::size == 1;
 /// Errors: refused if A shards a dim together with other axes, because a part of an uneven split is not split evenly.
 template <Axis A, AnyTensor T>
   requires detail::is_accepted<detail::inside_of<T, A>>
-auto inside(const T& x) {
+[[nodiscard]] auto inside(const T& x) {
   using Result = typename detail::inside_of<T, A>::is;
   using P = detail::placement_on<typename T::layout, A>;
   Extents<typename T::dims> extents = x.extents();
@@ -87,7 +87,7 @@ auto inside(const T& x) {
 }
 template <Axis A, AnyTensor T>
   requires(!detail::is_accepted<detail::inside_of<T, A>>)
-auto inside(const T& x) -> detail::inside_of<T, A>;
+[[nodiscard]] auto inside(const T& x) -> detail::inside_of<T, A>;
 
 /// Claims a tensor of the mesh without an axis back: P says what the pieces of the ranks along that axis are together.
 ///
@@ -96,7 +96,7 @@ auto inside(const T& x) -> detail::inside_of<T, A>;
 /// extent of D. Cost: none, storage is shared. Errors: a part of another size than the split rule gives.
 template <Placement P, Axis... Axes, AnyTensor T>
   requires(detail::is_of_one_axis<P>&& detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)
-auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) {
+[[nodiscard]] auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) {
   using A = detail::front<detail::axes_of<P>>;
   using Result = typename detail::outside_of<T, P, Mesh<Axes...>>::is;
   if (!(y.mesh() == mesh.template without<A>())) {
@@ -118,6 +118,7 @@ auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) {
 }
 template <Placement P, Axis... Axes, AnyTensor T>
   requires(detail::is_of_one_axis<P> && !detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)
-auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) -> detail::outside_of<T, P, Mesh<Axes...>>;
+[[nodiscard]] auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0)
+    -> detail::outside_of<T, P, Mesh<Axes...>>;
 
 }  // namespace meshwise

@@ -86,7 +86,7 @@ using layer_norm_backward_of =
 /// Source: Ba, Kiros, Hinton, "Layer Normalization", arXiv 1607.06450.
 template <AnyTensor X, AnyTensor Parameter>
   requires detail::is_accepted<detail::layer_norm_of<X, Parameter, Parameter>>
-auto layer_norm(const X& x, const Parameter& gain, const Parameter& bias, double epsilon = 1e-5) {
+[[nodiscard]] auto layer_norm(const X& x, const Parameter& gain, const Parameter& bias, double epsilon = 1e-5) {
   using E = typename X::element;
   using A = accumulate_t<E>;
   using Result = typename detail::layer_norm_of<X, Parameter, Parameter>::is;
@@ -121,7 +121,8 @@ auto layer_norm(const X& x, const Parameter& gain, const Parameter& bias, double
 }
 template <AnyTensor X, AnyTensor Parameter, AnyTensor Bias>
   requires(!detail::is_accepted<detail::layer_norm_of<X, Parameter, Bias>>)
-auto layer_norm(const X&, const Parameter&, const Bias&, double = 1e-5) -> detail::layer_norm_of<X, Parameter, Bias>;
+[[nodiscard]] auto layer_norm(const X&, const Parameter&, const Bias&, double = 1e-5)
+    -> detail::layer_norm_of<X, Parameter, Bias>;
 
 /// The gradients of layer_norm, given the gradient at its result.
 ///
@@ -130,7 +131,7 @@ auto layer_norm(const X&, const Parameter&, const Bias&, double = 1e-5) -> detai
 /// only. Cost: two passes over each row, three allocations. Errors: different extents.
 template <AnyTensor X, AnyTensor Parameter, class Saved>
   requires detail::is_accepted<detail::layer_norm_of<X, Parameter, Parameter>>
-auto layer_norm_backward(const X& dy, const X& x, const Saved& saved, const Parameter& gain) {
+[[nodiscard]] auto layer_norm_backward(const X& dy, const X& x, const Saved& saved, const Parameter& gain) {
   using E = typename X::element;
   using A = accumulate_t<E>;
   using G = typename decltype(detail::sum_of_rows<X>())::is;
@@ -177,7 +178,7 @@ auto layer_norm_backward(const X& dy, const X& x, const Saved& saved, const Para
 }
 template <AnyTensor G, AnyTensor X, AnyTensor Parameter, class Saved>
   requires(!detail::is_accepted<detail::layer_norm_backward_of<G, X, Parameter>>)
-auto layer_norm_backward(const G& dy, const X& x, const Saved& saved, const Parameter& gain)
+[[nodiscard]] auto layer_norm_backward(const G& dy, const X& x, const Saved& saved, const Parameter& gain)
     -> detail::layer_norm_backward_of<G, X, Parameter>;
 
 }  // namespace meshwise

@@ -124,7 +124,7 @@ using lookup_backward_of =
 /// local only, one allocation. Errors: an index outside of the table; refused for layouts that would use an axis twice.
 template <Dim D, AnyTensor Table, AnyTensor Ids>
   requires detail::is_accepted<detail::lookup_of<D, Table, Ids>>
-auto lookup(const Table& table, const Ids& ids) {
+[[nodiscard]] auto lookup(const Table& table, const Ids& ids) {
   using Result = typename detail::lookup_of<D, Table, Ids>::is;
   detail::check_operands("lookup", table, ids);
   detail::check_ids("lookup", ids, table.template extent<D>());
@@ -146,7 +146,7 @@ auto lookup(const Table& table, const Ids& ids) {
 }
 template <Dim D, AnyTensor Table, AnyTensor Ids>
   requires(!detail::is_accepted<detail::lookup_of<D, Table, Ids>>)
-auto lookup(const Table& table, const Ids& ids) -> detail::lookup_of<D, Table, Ids>;
+[[nodiscard]] auto lookup(const Table& table, const Ids& ids) -> detail::lookup_of<D, Table, Ids>;
 
 /// The gradient of the table of a lookup: rows of dy added up by index.
 ///
@@ -156,7 +156,7 @@ auto lookup(const Table& table, const Ids& ids) -> detail::lookup_of<D, Table, I
 /// local ids.
 template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>
-auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
+[[nodiscard]] auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
   detail::check_operands("lookup_backward", dy, ids);
   detail::check_operands("lookup_backward", dy, table);
   typename detail::lookup_backward_of<D, Table, Ids, G>::is result(table.mesh(), table.extents());
@@ -175,7 +175,8 @@ auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
 }
 template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires(!detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>)
-auto lookup_backward(const Table& table, const Ids& ids, const G& dy) -> detail::lookup_backward_of<D, Table, Ids, G>;
+[[nodiscard]] auto lookup_backward(const Table& table, const Ids& ids, const G& dy)
+    -> detail::lookup_backward_of<D, Table, Ids, G>;
 
 namespace detail {
 
@@ -217,7 +218,7 @@ using pick_of = typename decltype(pick_verdict<operand<X>, operand<Ids>, D>())::
 /// the axes that shard D. Cost: local only, one allocation. Errors: an index outside of D.
 template <Dim D, AnyTensor X, AnyTensor Ids>
   requires detail::is_accepted<detail::pick_of<D, X, Ids>>
-auto pick(const X& x, const Ids& ids) {
+[[nodiscard]] auto pick(const X& x, const Ids& ids) {
   using Result = typename detail::pick_of<D, X, Ids>::is;
   detail::check_ids("pick", ids, x.template extent<D>());
   detail::check_operands("pick", x, ids);
@@ -235,6 +236,6 @@ auto pick(const X& x, const Ids& ids) {
 }
 template <Dim D, AnyTensor X, AnyTensor Ids>
   requires(!detail::is_accepted<detail::pick_of<D, X, Ids>>)
-auto pick(const X& x, const Ids& ids) -> detail::pick_of<D, X, Ids>;
+[[nodiscard]] auto pick(const X& x, const Ids& ids) -> detail::pick_of<D, X, Ids>;
 
 }  // namespace meshwise

@@ -36,39 +36,39 @@ using named_of = typename decltype(named_verdict<operand<T>, P, named>())::is;
 /// Cost: (n-1)/n of the gathered bytes received per rank, one allocation. Errors: refused if it is another transition.
 template <Axis A, AnyTensor T>
   requires detail::is_accepted<detail::named_of<T, Replicate<A>, Transition::all_gather>>
-auto all_gather(T&& x) { return convert<Replicate<A>>(std::forward<T>(x)); }
+[[nodiscard]] auto all_gather(T&& x) { return convert<Replicate<A>>(std::forward<T>(x)); }
 template <Axis A, AnyTensor T>
   requires(!detail::is_accepted<detail::named_of<T, Replicate<A>, Transition::all_gather>>)
-auto all_gather(T&& x) -> detail::named_of<T, Replicate<A>, Transition::all_gather>;
+[[nodiscard]] auto all_gather(T&& x) -> detail::named_of<T, Replicate<A>, Transition::all_gather>;
 
 /// `convert<Replicate<A>>` of a Partial: every rank along A gets the reduced value, bit for bit the same.
 ///
 /// Cost: 2(n-1)/n of the bytes received per rank; in place for an rvalue that shares its storage with nobody.
 template <Axis A, AnyTensor T>
   requires detail::is_accepted<detail::named_of<T, Replicate<A>, Transition::all_reduce>>
-auto all_reduce(T&& x) { return convert<Replicate<A>>(std::forward<T>(x)); }
+[[nodiscard]] auto all_reduce(T&& x) { return convert<Replicate<A>>(std::forward<T>(x)); }
 template <Axis A, AnyTensor T>
   requires(!detail::is_accepted<detail::named_of<T, Replicate<A>, Transition::all_reduce>>)
-auto all_reduce(T&& x) -> detail::named_of<T, Replicate<A>, Transition::all_reduce>;
+[[nodiscard]] auto all_reduce(T&& x) -> detail::named_of<T, Replicate<A>, Transition::all_reduce>;
 
 /// `convert<Shard<D, A>>` of a Partial: every rank along A gets its part of the reduced value.
 ///
 /// Cost: (n-1)/n of the bytes received per rank, one allocation.
 template <Dim D, Axis A, AnyTensor T>
   requires detail::is_accepted<detail::named_of<T, Shard<D, A>, Transition::reduce_scatter>>
-auto reduce_scatter(T&& x) { return convert<Shard<D, A>>(std::forward<T>(x)); }
+[[nodiscard]] auto reduce_scatter(T&& x) { return convert<Shard<D, A>>(std::forward<T>(x)); }
 template <Dim D, Axis A, AnyTensor T>
   requires(!detail::is_accepted<detail::named_of<T, Shard<D, A>, Transition::reduce_scatter>>)
-auto reduce_scatter(T&& x) -> detail::named_of<T, Shard<D, A>, Transition::reduce_scatter>;
+[[nodiscard]] auto reduce_scatter(T&& x) -> detail::named_of<T, Shard<D, A>, Transition::reduce_scatter>;
 
 /// `convert<Shard<D, A>>` of a tensor that A shards along another dim.
 ///
 /// Cost: (n-1)/n of the local bytes received per rank, one allocation.
 template <Dim D, Axis A, AnyTensor T>
   requires detail::is_accepted<detail::named_of<T, Shard<D, A>, Transition::all_to_all>>
-auto all_to_all(T&& x) { return convert<Shard<D, A>>(std::forward<T>(x)); }
+[[nodiscard]] auto all_to_all(T&& x) { return convert<Shard<D, A>>(std::forward<T>(x)); }
 template <Dim D, Axis A, AnyTensor T>
   requires(!detail::is_accepted<detail::named_of<T, Shard<D, A>, Transition::all_to_all>>)
-auto all_to_all(T&& x) -> detail::named_of<T, Shard<D, A>, Transition::all_to_all>;
+[[nodiscard]] auto all_to_all(T&& x) -> detail::named_of<T, Shard<D, A>, Transition::all_to_all>;
 
 }  // namespace meshwise

@@ -108,33 +108,35 @@ Result reduce_local(const T& x) {
 /// of additions depends on the local extents only. Errors: refused for a Partial of another reduction.
 template <Reduction Op, Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Op, Ds...>>
-auto reduce(const T& x) { return detail::reduce_local<Op, typename detail::reduce_of<T, Op, Ds...>::is>(x); }
+[[nodiscard]] auto reduce(const T& x) {
+  return detail::reduce_local<Op, typename detail::reduce_of<T, Op, Ds...>::is>(x);
+}
 template <Reduction Op, Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Op, Ds...>>)
-auto reduce(const T& x) -> detail::reduce_of<T, Op, Ds...>;
+[[nodiscard]] auto reduce(const T& x) -> detail::reduce_of<T, Op, Ds...>;
 
 /// The sum over the named dims; see reduce. A mean is this times 1 / (global count): there is no average of averages.
 template <Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Sum, Ds...>>
-auto sum(const T& x) { return reduce<Sum, Ds...>(x); }
+[[nodiscard]] auto sum(const T& x) { return reduce<Sum, Ds...>(x); }
 template <Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Sum, Ds...>>)
-auto sum(const T& x) -> detail::reduce_of<T, Sum, Ds...>;
+[[nodiscard]] auto sum(const T& x) -> detail::reduce_of<T, Sum, Ds...>;
 
 /// The largest element over the named dims; see reduce.
 template <Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Max, Ds...>>
-auto max(const T& x) { return reduce<Max, Ds...>(x); }
+[[nodiscard]] auto max(const T& x) { return reduce<Max, Ds...>(x); }
 template <Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Max, Ds...>>)
-auto max(const T& x) -> detail::reduce_of<T, Max, Ds...>;
+[[nodiscard]] auto max(const T& x) -> detail::reduce_of<T, Max, Ds...>;
 
 /// The smallest element over the named dims; see reduce.
 template <Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Min, Ds...>>
-auto min(const T& x) { return reduce<Min, Ds...>(x); }
+[[nodiscard]] auto min(const T& x) { return reduce<Min, Ds...>(x); }
 template <Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Min, Ds...>>)
-auto min(const T& x) -> detail::reduce_of<T, Min, Ds...>;
+[[nodiscard]] auto min(const T& x) -> detail::reduce_of<T, Min, Ds...>;
 
 }  // namespace meshwise

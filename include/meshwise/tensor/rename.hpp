@@ -50,12 +50,12 @@ using rename_of = typename decltype(rename_verdict<operand<T>, Old, New>())::is;
 /// The same tensor with dim Old called New: `rename<seq, key<seq>>(k)`. Cost: none; storage is shared.
 template <Dim Old, Dim New, AnyTensor T>
   requires detail::is_accepted<detail::rename_of<T, Old, New>>
-auto rename(const T& x) {
+[[nodiscard]] auto rename(const T& x) {
   using Result = typename detail::rename_of<T, Old, New>::is;
   return Result(x.mesh(), x.extents(), x.storage(), x.offset());
 }
 template <Dim Old, Dim New, AnyTensor T>
   requires(!detail::is_accepted<detail::rename_of<T, Old, New>>)
-auto rename(const T& x) -> detail::rename_of<T, Old, New>;
+[[nodiscard]] auto rename(const T& x) -> detail::rename_of<T, Old, New>;
 
 }  // namespace meshwise

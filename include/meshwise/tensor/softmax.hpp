@@ -93,13 +93,13 @@ auto softmax_rows(T&& x, double factor, const Valid& valid) {
 /// Errors: refused for a sharded D or a Partial.
 template <Dim D, AnyTensor T>
   requires detail::is_accepted<detail::softmax_of<T, D>>
-auto softmax(T&& x, double factor = 1.0) {
+[[nodiscard]] auto softmax(T&& x, double factor = 1.0) {
   const std::size_t n = x.ranges().back().size;
   return detail::softmax_rows(std::forward<T>(x), factor, [n](std::size_t) { return n; });
 }
 template <Dim D, AnyTensor T>
   requires(!detail::is_accepted<detail::softmax_of<T, D>>)
-auto softmax(T&& x, double = 1.0) -> detail::softmax_of<T, D>;
+[[nodiscard]] auto softmax(T&& x, double = 1.0) -> detail::softmax_of<T, D>;
 
 /// Soft-max over `key<D>` in which query position q sees the keys up to q only, by global positions.
 ///
@@ -107,7 +107,7 @@ auto softmax(T&& x, double = 1.0) -> detail::softmax_of<T, D>;
 /// softmax; masked probabilities are 0.
 template <Dim D, AnyTensor T>
   requires detail::is_accepted<detail::causal_softmax_of<T, D>>
-auto causal_softmax(T&& x, double factor = 1.0) {
+[[nodiscard]] auto causal_softmax(T&& x, double factor = 1.0) {
   constexpr std::size_t d = detail::dim_index<D, detail::bare<T>>;
   const Range queries = x.template range<D>();
   std::size_t after = 1;
@@ -118,7 +118,7 @@ auto causal_softmax(T&& x, double factor = 1.0) {
 }
 template <Dim D, AnyTensor T>
   requires(!detail::is_accepted<detail::causal_softmax_of<T, D>>)
-auto causal_softmax(T&& x, double = 1.0) -> detail::causal_softmax_of<T, D>;
+[[nodiscard]] auto causal_softmax(T&& x, double = 1.0) -> detail::causal_softmax_of<T, D>;
 
 /// The gradient at x of what follows p = softmax<D>(x, factor): factor * p * (dp - sum over D of p dp).
 ///
@@ -126,7 +126,7 @@ auto causal_softmax(T&& x, double = 1.0) -> detail::causal_softmax_of<T, D>;
 /// a dp that is an rvalue and shares its storage with nobody is written in place. Errors: refused for a sharded D.
 template <Dim D, class E, class Ds, class L, class S>
   requires detail::is_accepted<detail::softmax_of<Tensor<E, Ds, L, S>, D>>
-auto softmax_backward(Tensor<E, Ds, L, S> dp, const Tensor<E, Ds, L, S>& p, double factor = 1.0) {
+[[nodiscard]] auto softmax_backward(Tensor<E, Ds, L, S> dp, const Tensor<E, Ds, L, S>& p, double factor = 1.0) {
   using A = accumulate_t<E>;
   detail::check_operands("softmax_backward", dp, p);
   const std::size_t n = p.ranges().back().size;
@@ -147,6 +147,7 @@ auto softmax_backward(Tensor<E, Ds, L, S> dp, const Tensor<E, Ds, L, S>& p, doub
 }
 template <Dim D, AnyTensor G, AnyTensor P>
   requires(!detail::is_accepted<detail::softmax_backward_of<G, P, D>>)
-auto softmax_backward(const G& dp, const P& p, double factor = 1.0) -> detail::softmax_backward_of<G, P, D>;
+[[nodiscard]] auto softmax_backward(const G& dp, const P& p, double factor = 1.0)
+    -> detail::softmax_backward_of<G, P, D>;
 
 }  // namespace meshwise

@@ -179,7 +179,7 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
     return n;
   }
 
-  /// This rank's piece.
+  /// This rank's piece: of a Partial its summand, not the value (see `value`).
   std::span<const Element> local() const { return {pointer(), size_}; }
   /// This rank's piece, to be written. Cost: a copy of it if the storage is shared with another tensor.
   std::span<Element> mutable_local() {

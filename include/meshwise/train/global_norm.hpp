@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "meshwise/tensor/elementwise.hpp"
+#include "meshwise/tensor/value.hpp"
 
 namespace meshwise {
 
@@ -33,7 +34,7 @@ class GlobalNorm {
   auto add(const T& x) -> detail::map_of<T>;
 
   /// sqrt of the sum of squares of everything added; the same bits on every rank.
-  double norm() const { return std::sqrt(settled(typename Grid::axes{}).local()[0]); }
+  double norm() const { return std::sqrt(value(settled(typename Grid::axes{}))); }
 
  private:
   template <class L>

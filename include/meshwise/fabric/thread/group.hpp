@@ -63,8 +63,11 @@ struct Entry {
   Algorithm algorithm() const { return static_cast<Algorithm>(word[kind] >> 24 & 0xff); }
   int root() const { return static_cast<int>(word[kind] >> 32); }
 
+  bool is_barrier() const { return word[signature] == barrier_signature; }
+
   /// The call in words, such as "all_reduce(1000 x f32, sum, in place)".
   std::string describe() const {
+    if (is_barrier()) return std::string(pointer<const char>(verb)) + "()";
     std::string text = std::string(pointer<const char>(verb)) + "(" + std::to_string(word[count]) + " x ";
     if (word[element_size] == meshwise::element_size(element())) {
       text += element_name(element());
@@ -80,7 +83,7 @@ struct Entry {
 
   /// In what two calls differ: the first of the things that must agree.
   static const char* difference(const Entry& a, const Entry& b) {
-    if (a.operation() != b.operation()) return "the operation";
+    if (a.operation() != b.operation() || a.is_barrier() != b.is_barrier()) return "the operation";
     if (a.element() != b.element() || a.word[element_size] != b.word[element_size]) return "the element type";
     if (a.reduction() != b.reduction()) return "the reduction";
     if (a.word[count] != b.word[count]) return "the count";

@@ -56,7 +56,8 @@ class ThreadJob {
       std::rethrow_exception(error);
     } catch (const Error& known) {
       text = known.what();
-      failures_.back().echo = known.code() == Code::aborted || known.code() == Code::peer_left;
+      failures_.back().echo =
+          known.code() == Code::aborted || known.code() == Code::peer_left || !known.report().origin.empty();
     } catch (const std::exception& known) {
       text = known.what();
     } catch (...) {}

@@ -166,6 +166,8 @@ class ThreadMember : public Endpoint {
   Report report(Code code, int peer) const {
     Report result;
     result.code = code;
+    result.operation = waiting_.verb;
+    result.rank = rank();
     result.ranks = {rank(), peer};
     return result;
   }
@@ -175,7 +177,7 @@ class ThreadMember : public Endpoint {
   Report difference(int peer, const Entry& entry) const {
     Report problem = report(Code::mismatch, peer);
     const bool known = entry.word[Entry::verb] != 0;
-    problem.expected = "the same call number " + std::to_string(sequence_) + " on all ranks";
+    problem.expected = "the same call on all ranks";
     problem.found = "rank " + std::to_string(rank()) + ": " + own_.describe() + ", rank " + std::to_string(peer) +
                     ": " + (known ? entry.describe() : std::string("a later call"));
     problem.remedy = std::string("the calls differ in ") + (known ? Entry::difference(own_, entry) : "their order");
@@ -196,7 +198,9 @@ class ThreadMember : public Endpoint {
     problem.found = "rank " + std::to_string(rank()) + " still waiting for rank " + std::to_string(peer);
     if (waiting_.collective) {
       const std::uint64_t reached = sequence_of(group_->slot(peer).progress.load(std::memory_order_acquire));
-      problem.found += reached < sequence_ ? ", which is at call " + std::to_string(reached) : ", which has entered it";
+      problem.found += reached >= sequence_ ? std::string(", which has entered it")
+                       : reached == 0       ? std::string(", which has made no collective call here yet")
+                                            : ", which has done " + std::to_string(reached) + " of the calls here";
     }
     problem.remedy = "look at what that rank does, or allow more time (set_deadline)";
     stop(problem);
@@ -224,6 +228,9 @@ class ThreadMember : public Endpoint {
       }
     }
     Report cause = group_->poison().cause();
+    if (cause.rank >= 0 && cause.rank != rank() && cause.operation != waiting_.verb) {
+      cause.origin = cause.operation + " on rank " + std::to_string(cause.rank);
+    }
     cause.operation = waiting_.verb;
     cause.rank = rank();
     cause.axis = axis();
