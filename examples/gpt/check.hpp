@@ -79,7 +79,7 @@ class Check {
  private:
   static double relative(double a, double b) { return std::abs(a - b) / std::max(std::abs(b), 1e-300); }
   static void raise(double& worst, double value) {
-    if (!(value <= worst)) worst = value;  // a NaN stays
+    if (!std::isnan(worst) && !(value <= worst)) worst = value;  // a NaN stays
   }
 
   Grid mesh_;

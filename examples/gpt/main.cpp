@@ -259,6 +259,13 @@ class Program {
   bool speaks_;
 };
 
+/// The exit code, unless what was printed could not be written.
+inline int written(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fprintf(stderr, "gpt: the output could not be written\n");
+  return 1;
+}
+
 inline int run(const Options& options) {
   const Job job(options);
   LaunchOptions launching;
@@ -279,9 +286,9 @@ int main(int count, char** arguments) {
     const gpt::Options options = gpt::parse_options(count, arguments);
     if (options.help) {
       std::fputs(gpt::help_text(arguments[0]).c_str(), stdout);
-      return 0;
+      return gpt::written(0);
     }
-    return gpt::run(options);
+    return gpt::written(gpt::run(options));
   } catch (const gpt::UsageError& error) {
     std::fprintf(stderr, "gpt: %s\n", error.what());
     return 2;

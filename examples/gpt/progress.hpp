@@ -182,10 +182,11 @@ class Progress {
 
  private:
   int width() const {
-    if (style_.columns > 0) return style_.columns - 1;  // the last column would wrap on some terminals
+    // The last column would wrap on some terminals. Never 0, which would mean that nothing is cut.
+    if (style_.columns > 0) return std::max(style_.columns - 1, 1);
     winsize size{};
     const bool known = ioctl(fileno(stream_), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return (known ? size.ws_col : 80) - 1;
+    return std::max((known ? size.ws_col : 80) - 1, 1);
   }
 
   void show(double now) {

@@ -97,3 +97,20 @@ TEST_CASE("all_gather refuses an input that is not this rank's block") {
     }
   });
 }
+
+TEST_CASE("an empty block that lies at its in-place position by accident makes no mismatch") {
+  launch(4, [](Communicator& world) {
+    // Rank 0 of 4 has nothing of 3 elements; its input ends where its output begins.
+    float arena[8] = {};
+    const std::size_t own = world.rank() == 0 ? 0 : 1;
+    if (own != 0) arena[0] = static_cast<float>(world.rank());
+    const std::span<float> all(arena + own, 3);
+    all_gather(world, std::span<const float>(arena, own), all);
+    for (std::size_t i = 0; i < 3; ++i) require(all[i] == static_cast<float>(i + 1), "gathered");
+    // In place with fewer elements than ranks, out of one span and out of two.
+    float data[3] = {};
+    if (own != 0) data[world.rank() - 1] = static_cast<float>(10 * world.rank());
+    all_gather(world, std::span<float>(data));
+    for (std::size_t i = 0; i < 3; ++i) require(data[i] == static_cast<float>(10 * (i + 1)), "in place");
+  });
+}

@@ -275,3 +275,20 @@ TEST_CASE("cross entropy in float: rounding only") {
                  "gradient");
   });
 }
+
+TEST_CASE("the backward of the loss refuses labels that are not those of the forward") {
+  launch(1, [](Communicator& world) {
+    const Mesh<dp, tp> mesh(world, {1, 1});
+    using Scores = Tensor<double, Dims<batch, vocab>, Layout<Mesh<dp, tp>, Shard<vocab, tp>>>;
+    using Labels = Tensor<std::int32_t, Dims<batch>, Layout<Mesh<dp, tp>>>;
+    const Scores logits(mesh, {4, 8});
+    const Labels labels(mesh, {4}), more(mesh, {400});
+    Labels foreign(mesh, {4});
+    foreign.mutable_local()[2] = 100;
+    const auto loss = cross_entropy<vocab>(logits, labels, 4.0);
+    const auto seed = gradient_seed(loss.loss);
+    CHECK_THROWS_AS(cross_entropy_backward<vocab>(loss, more, seed), Error);
+    CHECK_THROWS_AS(cross_entropy_backward<vocab>(loss, foreign, seed), Error);
+    CHECK_NOTHROW(static_cast<void>(cross_entropy_backward<vocab>(loss, labels, seed)));
+  });
+}

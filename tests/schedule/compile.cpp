@@ -354,3 +354,11 @@ TEST_CASE("a rank or a shape that does not exist is an error") {
   CHECK_THROWS_AS(compile<Ring>(shape, -1), Error);
   CHECK_THROWS_AS(compile<Direct>(Shape{Operation::all_to_all, 4, 0, true}, 0), Error);
 }
+
+TEST_CASE("a plan of one round costs no more than the ranks it names") {
+  // Twice the ranks must not be eight times the work, as a history of all slots would be: this would take minutes.
+  const Plan plan = compile<Direct>(Shape{Operation::all_reduce, 4096, 0, false}, 17);
+  CHECK(plan.steps.size() == 1);
+  CHECK(plan.steps[0].waits.size() == 4095);
+  CHECK(plan.exit.size() == 4095);
+}

@@ -127,10 +127,24 @@ TEST_CASE("parameters of another width are an error") {
   on_grid({1, 1}, [](const Rank& rank) {
     const Cut x(rank.mesh, {1, 2, 4});
     const Parameter good(rank.mesh, {4}), bad(rank.mesh, {3});
-    require(contains(error_of([&] { layer_norm(x, bad, bad); }), "layer_norm"), "gain");
-    require(contains(error_of([&] { layer_norm(x, good, bad); }), "hidden = 3 in the second"), "bias");
+    require(contains(error_of([&] { static_cast<void>(layer_norm(x, bad, bad)); }), "layer_norm"), "gain");
+    require(contains(error_of([&] { static_cast<void>(layer_norm(x, good, bad)); }), "hidden = 3 in the second"),
+            "bias");
   });
 }
 
 }  // namespace
 }  // namespace test
+
+using namespace meshwise;
+
+TEST_CASE("the backward refuses what another layer_norm has saved") {
+  test::on_grid({1, 1}, [](const test::Rank& rank) {
+    using X = Tensor<double, Dims<batch, hidden>, Layout<test::Grid>>;
+    using P = Tensor<double, Dims<hidden>, Layout<test::Grid>>;
+    const X x(rank.mesh, {4, 8}), larger(rank.mesh, {400, 8});
+    const P gain(rank.mesh, {8}), bias(rank.mesh, {8});
+    const auto saved = layer_norm(larger, gain, bias);
+    CHECK_THROWS_AS(static_cast<void>(layer_norm_backward(x, x, saved, gain)), Error);
+  });
+}

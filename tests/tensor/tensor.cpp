@@ -134,3 +134,17 @@ TEST_CASE("extents that no memory can hold are an error, not a small tensor") {
 
 }  // namespace
 }  // namespace test
+
+using namespace meshwise;
+
+TEST_CASE("a tensor that was moved from is an error to use, not a crash, until it is assigned to") {
+  test::on_grid({1, 1}, [](const test::Rank& rank) {
+    using X = Tensor<float, Dims<batch>, Layout<test::Grid>>;
+    X x(rank.mesh, {5});
+    const X y = std::move(x);
+    CHECK_THROWS_AS(static_cast<void>(x.local()), Error);
+    CHECK_THROWS_AS(static_cast<void>(x.mutable_local()), Error);
+    x = y;
+    CHECK(x.local().size() == 5);
+  });
+}

@@ -36,8 +36,11 @@ void reduce_scatter(Communicator& communicator, const In& in, Out&& out, const C
   detail::require_data("reduce_scatter", "output", output.data(), output.size(), rank);
   Call call =
       detail::span_call("reduce_scatter", Operation::reduce_scatter, input.data(), output.data(), count, options);
-  call.shape.in_place = count > 0 && input.data() + part.begin == output.data();
-  if (!call.shape.in_place) {
+  // With fewer elements than ranks an empty block may lie at its in-place position by accident, on some ranks only.
+  // Then nobody is in place: a block that really is coincides exactly with where it goes, which is harmless.
+  const bool coincide = count > 0 && input.data() + part.begin == output.data();
+  call.shape.in_place = coincide && count >= static_cast<std::size_t>(endpoint.size());
+  if (!coincide) {
     detail::require_apart("reduce_scatter", input, output, "pass one span to leave the result in its block", rank);
   }
   call.reduction = reduction_kind<Op>;

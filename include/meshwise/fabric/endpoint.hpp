@@ -66,7 +66,7 @@ class Endpoint {
   /// Seconds that an operation may wait, 0 for ever.
   double deadline() const { return deadline_; }
   void set_deadline(double seconds) { deadline_ = seconds; }
-  double deadline(double chosen) const { return chosen < 0 ? deadline_ : chosen; }
+  double deadline(double chosen) const { return chosen >= 0 ? chosen : deadline_; }
 
   Traffic& traffic() { return traffic_; }
   const Traffic& traffic() const { return traffic_; }

@@ -109,6 +109,8 @@ template <Dim V, class Loss, class Logits, AnyTensor Labels, AnyTensor Seed>
 auto cross_entropy_backward(CrossEntropy<Loss, Logits> saved, const Labels& labels, const Seed& seed) {
   using E = typename Logits::element;
   using A = accumulate_t<E>;
+  detail::check_operands("cross_entropy_backward", saved.probabilities, labels);
+  detail::check_ids("cross_entropy_backward", labels, saved.probabilities.template extent<V>());
   const A scale = static_cast<A>(seed.local()[0]) * static_cast<A>(1.0 / saved.count);
   Logits gradient = std::move(saved.probabilities);
   const Range owned = gradient.template range<V>();

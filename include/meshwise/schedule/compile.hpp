@@ -167,7 +167,11 @@ constexpr Plan compile(const Shape& shape, int rank) {
     }
   }
 
-  detail::History history(shape, plan.scratch_slots, owners.list());
+  // In one round nothing conflicts: there is no history to keep, which would be ranks^2 slots.
+  const bool several = rounds > 1;
+  std::vector<int> remembered;
+  if (several) remembered = owners.list();
+  detail::History history(shape, plan.scratch_slots, remembered);
   const auto size = static_cast<std::size_t>(shape.ranks);
   std::vector<int> done(size, 0);    // steps of each actor so far
   std::vector<int> known(size, 0);   // progress of each rank that my waits so far imply
@@ -187,7 +191,7 @@ constexpr Plan compile(const Shape& shape, int rank) {
       };
       for (const Piece& piece : step.move.from) need(piece.rank, 1);
       for (const Piece& piece : step.move.to) need(piece.rank, 1);
-      history.conflicts(step.move, [&](int peer, int index) { need(peer, index + 2); });
+      if (several) history.conflicts(step.move, [&](int peer, int index) { need(peer, index + 2); });
       for (const int peer : peers) {
         int& seen = known[static_cast<std::size_t>(peer)];
         int& progress = needed[static_cast<std::size_t>(peer)];
@@ -201,7 +205,7 @@ constexpr Plan compile(const Shape& shape, int rank) {
     for (const int actor : actors.list()) {
       for (const Move& move : G::by(shape, actor, k)) {
         int& index = done[static_cast<std::size_t>(actor)];
-        history.record(move, index);
+        if (several) history.record(move, index);
         if (actor != rank && detail::touches(move, rank)) last[static_cast<std::size_t>(actor)] = index + 2;
         ++index;
       }

@@ -137,6 +137,8 @@ template <AnyTensor X, AnyTensor Parameter, class Saved>
   using G = typename decltype(detail::sum_of_rows<X>())::is;
   detail::check_operands("layer_norm_backward", dy, x);
   detail::check_operands("layer_norm_backward", x, gain);
+  detail::check_operands("layer_norm_backward", x, saved.mean);
+  detail::check_operands("layer_norm_backward", x, saved.scale);
   NormalizedBackward<X, G> r{X(x.mesh(), x.extents(), detail::uninitialised{}), G(x.mesh(), gain.extents()),
                              G(x.mesh(), gain.extents())};
   const std::size_t n = x.ranges().back().size;

@@ -158,6 +158,7 @@ template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>
 [[nodiscard]] auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
   detail::check_operands("lookup_backward", dy, ids);
+  detail::check_ids("lookup_backward", ids, table.template extent<D>());
   detail::check_operands("lookup_backward", dy, table);
   typename detail::lookup_backward_of<D, Table, Ids, G>::is result(table.mesh(), table.extents());
   const Range owned = table.template range<D>();

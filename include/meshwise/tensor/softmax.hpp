@@ -63,7 +63,7 @@ void softmax_row(const E* in, E* out, std::size_t valid, std::size_t n, accumula
                          [&](std::size_t i) { return factor * static_cast<A>(in[i]); });
   for (std::size_t i = 0; i < valid; ++i) out[i] = static_cast<E>(math::exp(factor * static_cast<A>(in[i]) - top));
   const A sum = lane_sum<A>(valid, [&](std::size_t i) { return static_cast<A>(out[i]); });
-  const A scale = sum > A(0) ? A(1) / sum : A(0);
+  const A scale = A(1) / sum;  // the largest element alone gives 1; a NaN makes the row NaN
   for (std::size_t i = 0; i < valid; ++i) out[i] = static_cast<E>(static_cast<A>(out[i]) * scale);
   std::fill(out + valid, out + n, E(0));
 }

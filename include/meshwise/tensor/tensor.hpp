@@ -181,7 +181,8 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
 
   /// This rank's piece: of a Partial its summand, not the value (see `value`).
   std::span<const Element> local() const { return {pointer(), size_}; }
-  /// This rank's piece, to be written. Cost: a copy of it if the storage is shared with another tensor.
+  /// This rank's piece, to be written, until the tensor is next copied, converted or viewed. Cost: a copy of it if the
+  /// storage is shared with another tensor.
   std::span<Element> mutable_local() {
     detach();
     return {pointer(), size_};
@@ -208,7 +209,13 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
     fail("Tensor", "extents whose product of bytes fits 64 bits", text, "a negative number makes a huge extent",
          mesh_.world().rank());
   }
-  Element* pointer() const { return reinterpret_cast<Element*>(storage_.data()) + offset_; }
+  Element* pointer() const {
+    if (storage_.data() == nullptr) {
+      fail("Tensor", "a tensor that holds elements", "one that was moved from", "assign to it before it is used again",
+           mesh_.world().rank());
+    }
+    return reinterpret_cast<Element*>(storage_.data()) + offset_;
+  }
   void detach() {
     if (storage_.unique() || size_ == 0) return;
     Storage own = mesh_.template memory<Space>().allocate(size_ * sizeof(Element));

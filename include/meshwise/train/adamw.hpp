@@ -69,6 +69,7 @@ void adamw_step(T& parameter, const T& gradient, AdamWState<T>& state, std::uint
   using A = accumulate_t<E>;
   detail::check_operands("adamw_step", parameter, gradient);
   detail::check_operands("adamw_step", parameter, state.first);
+  detail::check_operands("adamw_step", parameter, state.second);
   const auto beta1 = static_cast<A>(options.beta1), beta2 = static_cast<A>(options.beta2);
   const auto bias1 = static_cast<A>(1.0 / (1.0 - std::pow(options.beta1, static_cast<double>(step))));
   const auto bias2 = static_cast<A>(1.0 / (1.0 - std::pow(options.beta2, static_cast<double>(step))));
