@@ -45,8 +45,8 @@ using bucket_of = typename decltype(bucket_verdict<operand<T>, A, E>())::is;
 /// bucket_bytes: at least one gradient goes into a bucket, whatever its size. Cost: one copy of each gradient, per
 /// bucket one in-place all-reduce; in a group of one the copies alone. Ordering: all ranks along A add gradients of the
 /// same sizes in the same order. The bits of the result do not depend on the bucket size, as long as the algorithm sums
-/// in rank order (the direct one does). Lifetime: make a new one for each step, it
-/// keeps its buckets until it dies; tickets belong to it; taken tensors live on.
+/// in rank order (the direct one does). Lifetime: make a new one for each step, it keeps its buckets until it dies;
+/// tickets belong to it; taken tensors live on.
 /// Source: Li et al., "PyTorch Distributed", arXiv 2006.15704.
 template <Axis A, Element E, class Grid>
 class GradientBuckets {
