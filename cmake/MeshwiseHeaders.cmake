@@ -2,30 +2,63 @@
 # The headers of each component, by name. Written by ./run headers.
 set(MESHWISE_HEADERS
   include/meshwise/collective/all_gather.hpp
+  include/meshwise/collective/all_gather_v.hpp
   include/meshwise/collective/all_reduce.hpp
   include/meshwise/collective/all_to_all.hpp
+  include/meshwise/collective/all_to_all_v.hpp
   include/meshwise/collective/barrier.hpp
   include/meshwise/collective/broadcast.hpp
+  include/meshwise/collective/broadcast_bytes.hpp
+  include/meshwise/collective/broadcast_object.hpp
   include/meshwise/collective/call.hpp
   include/meshwise/collective/communicator.hpp
   include/meshwise/collective/detail/arguments.hpp
+  include/meshwise/collective/detail/choices.hpp
+  include/meshwise/collective/detail/ragged.hpp
+  include/meshwise/collective/detail/regions.hpp
+  include/meshwise/collective/detail/request.hpp
+  include/meshwise/collective/detail/task.hpp
+  include/meshwise/collective/detail/verbs.hpp
+  include/meshwise/collective/detail/wire.hpp
+  include/meshwise/collective/detail/workspace.hpp
+  include/meshwise/collective/gather.hpp
+  include/meshwise/collective/gather_v.hpp
+  include/meshwise/collective/group.hpp
+  include/meshwise/collective/pending.hpp
+  include/meshwise/collective/prepared.hpp
+  include/meshwise/collective/redistribute.hpp
+  include/meshwise/collective/reduce.hpp
   include/meshwise/collective/reduce_scatter.hpp
+  include/meshwise/collective/reduce_scatter_v.hpp
+  include/meshwise/collective/scan.hpp
+  include/meshwise/collective/scatter.hpp
+  include/meshwise/collective/scatter_v.hpp
   include/meshwise/collective/send_receive.hpp
   include/meshwise/collective/volume.hpp
+  include/meshwise/core/combination.hpp
+  include/meshwise/core/convert_elements.hpp
   include/meshwise/core/deadline.hpp
+  include/meshwise/core/detail/accumulators.inc
   include/meshwise/core/detail/fold.hpp
   include/meshwise/core/detail/fold.inc
   include/meshwise/core/detail/isa.hpp
   include/meshwise/core/detail/plain_gemm.hpp
+  include/meshwise/core/detail/recode.hpp
+  include/meshwise/core/detail/recode.inc
+  include/meshwise/core/detail/round_to_odd.hpp
   include/meshwise/core/detail/rounded.hpp
   include/meshwise/core/element.hpp
   include/meshwise/core/error.hpp
+  include/meshwise/core/fp8.hpp
   include/meshwise/core/gemm.hpp
+  include/meshwise/core/logic.hpp
   include/meshwise/core/math.hpp
   include/meshwise/core/memory.hpp
   include/meshwise/core/random.hpp
   include/meshwise/core/reduce.hpp
   include/meshwise/core/reduction.hpp
+  include/meshwise/core/reduction_kind.hpp
+  include/meshwise/core/scale.hpp
   include/meshwise/core/split.hpp
   include/meshwise/core/wait.hpp
   include/meshwise/fabric/endpoint.hpp
@@ -33,7 +66,9 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/move.hpp
   include/meshwise/fabric/plans.hpp
   include/meshwise/fabric/poison.hpp
+  include/meshwise/fabric/region_walk.hpp
   include/meshwise/fabric/streaming.hpp
+  include/meshwise/fabric/thread/agenda.hpp
   include/meshwise/fabric/thread/cores.hpp
   include/meshwise/fabric/thread/endpoint.hpp
   include/meshwise/fabric/thread/group.hpp
@@ -42,6 +77,9 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/thread/launch.hpp
   include/meshwise/fabric/thread/mail.hpp
   include/meshwise/fabric/thread/member.hpp
+  include/meshwise/fabric/thread/performer.hpp
+  include/meshwise/fabric/thread/small.hpp
+  include/meshwise/fabric/thread/windows.hpp
   include/meshwise/layout/axis.hpp
   include/meshwise/layout/detail/list.hpp
   include/meshwise/layout/dim.hpp
@@ -57,16 +95,48 @@ set(MESHWISE_HEADERS
   include/meshwise/parallel/tensor.hpp
   include/meshwise/parallel/transformer.hpp
   include/meshwise/parallel/vocabulary.hpp
+  include/meshwise/schedule/algorithm.hpp
+  include/meshwise/schedule/any_generator.hpp
+  include/meshwise/schedule/bruck.hpp
+  include/meshwise/schedule/catalogue.hpp
+  include/meshwise/schedule/circulant.hpp
   include/meshwise/schedule/compile.hpp
   include/meshwise/schedule/contract.hpp
+  include/meshwise/schedule/cost.hpp
+  include/meshwise/schedule/detail/candidate.hpp
+  include/meshwise/schedule/detail/choice_memo.hpp
+  include/meshwise/schedule/detail/cost_walk.hpp
+  include/meshwise/schedule/detail/cyclic.hpp
+  include/meshwise/schedule/detail/flow.hpp
+  include/meshwise/schedule/detail/folding.hpp
+  include/meshwise/schedule/detail/group_tree.hpp
+  include/meshwise/schedule/detail/lane_order.hpp
+  include/meshwise/schedule/detail/logarithm.hpp
   include/meshwise/schedule/detail/symbols.hpp
   include/meshwise/schedule/direct.hpp
+  include/meshwise/schedule/double_tree.hpp
+  include/meshwise/schedule/exchange.hpp
   include/meshwise/schedule/generator.hpp
+  include/meshwise/schedule/halving_doubling.hpp
+  include/meshwise/schedule/hierarchical.hpp
+  include/meshwise/schedule/knomial.hpp
   include/meshwise/schedule/lower.hpp
   include/meshwise/schedule/message_plan.hpp
+  include/meshwise/schedule/one_shot.hpp
+  include/meshwise/schedule/pairwise.hpp
   include/meshwise/schedule/plan.hpp
+  include/meshwise/schedule/question.hpp
+  include/meshwise/schedule/recursive_doubling.hpp
+  include/meshwise/schedule/redistribution.hpp
+  include/meshwise/schedule/reproducible.hpp
   include/meshwise/schedule/ring.hpp
+  include/meshwise/schedule/routes.hpp
+  include/meshwise/schedule/scatter_all_gather.hpp
   include/meshwise/schedule/schedule.hpp
+  include/meshwise/schedule/select.hpp
+  include/meshwise/schedule/settings.hpp
+  include/meshwise/schedule/torus.hpp
+  include/meshwise/schedule/two_shot.hpp
   include/meshwise/schedule/verdict.hpp
   include/meshwise/schedule/verify.hpp
   include/meshwise/tensor/activation.hpp
@@ -92,6 +162,8 @@ set(MESHWISE_HEADERS
   include/meshwise/tensor/softmax.hpp
   include/meshwise/tensor/tensor.hpp
   include/meshwise/tensor/value.hpp
+  include/meshwise/topology/link.hpp
+  include/meshwise/topology/topology.hpp
   include/meshwise/trace/ledger.hpp
   include/meshwise/trace/traffic.hpp
   include/meshwise/train/adamw.hpp

@@ -19,6 +19,11 @@ static_assert(!std::is_convertible_v<float, bf16> && std::is_convertible_v<bf16,
 static_assert(!std::is_convertible_v<float, fp16> && std::is_convertible_v<fp16, float>);
 static_assert(Element<float> && Element<double> && Element<bf16> && Element<fp16> && Element<std::int8_t>);
 static_assert(!Element<bool> && !Element<char> && !Element<long double> && !Element<const float> && !Element<void>);
+static_assert(Element<f8e4m3> && Element<f8e5m2> && FloatElement<f8e5m2> && FloatElement<double>);
+static_assert(!FloatElement<std::int32_t> && !FloatElement<int*>);
+static_assert(static_cast<int>(ElementKind::f32) == 0 && static_cast<int>(ElementKind::u64) == 9);
+static_assert(static_cast<int>(ElementKind::f8e4m3) == 10 && static_cast<int>(ElementKind::f8e5m2) == 11);
+static_assert(std::is_same_v<accumulate_t<f8e4m3>, float> && std::is_same_v<accumulate_t<f8e5m2>, float>);
 static_assert(element_kind<fp16> == ElementKind::f16 && element_kind<std::uint64_t> == ElementKind::u64);
 static_assert(std::is_same_v<accumulate_t<bf16>, float> && std::is_same_v<accumulate_t<fp16>, float>);
 static_assert(std::is_same_v<accumulate_t<double>, double> && std::is_same_v<accumulate_t<std::int8_t>, std::int8_t>);
@@ -111,6 +116,8 @@ TEST_CASE("element kinds have names and sizes") {
   check(std::uint32_t{}, "u32");
   check(std::int64_t{}, "i64");
   check(std::uint64_t{}, "u64");
+  check(f8e4m3(0), "f8e4m3");
+  check(f8e5m2(0), "f8e5m2");
   CHECK(std::strcmp(element_name(static_cast<ElementKind>(200)), "unknown") == 0);
   CHECK(element_size(static_cast<ElementKind>(200)) == 0);
 }

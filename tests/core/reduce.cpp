@@ -47,13 +47,15 @@ struct Kind {
   Reduce (*kernel)(detail::Isa isa);
 };
 
-/// Floats: mostly of moderate size, so that rounding matters, with any bits (NaN, subnormal, infinite, zero) between.
+/// Integers: any bits, and zeros. Floats: mostly of moderate size, so that rounding matters, with any bits (NaN, subnormal, infinite, zero) between.
 template <class T>
 void draw_element(Draw& draw, unsigned char* to) {
   const std::uint64_t bits = draw.bits();
   T value;
   std::memcpy(&value, &bits, sizeof(T));
-  if constexpr (!std::is_integral_v<T>) {
+  if constexpr (std::is_integral_v<T>) {
+    if (bits >> 62 == 0) value = 0;
+  } else {
     const std::uint64_t what = bits >> 58;
     if (what == 1) value = T((bits & 2) != 0 ? 0.0F : -0.0F);
     if (what > 1) value = T((static_cast<double>((bits >> 11) & 0xffffffffffULL) * 0x1p-40 - 0.5) * 4.0);
@@ -61,20 +63,43 @@ void draw_element(Draw& draw, unsigned char* to) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-template <class T, class Op>
+template <class T, class C>
 void left_fold(std::size_t count, const std::vector<Bytes>& from, Bytes& to) {
+  using A = accumulate_t<T>;
   T x;
   for (std::size_t i = 0; i < count * sizeof(T); i += sizeof(T)) {
     std::memcpy(&x, from[0].data() + i, sizeof(T));
-    auto sum = static_cast<accumulate_t<T>>(x);
+    auto sum = static_cast<A>(x);
     for (std::size_t s = 1; s < from.size(); ++s) {
       std::memcpy(&x, from[s].data() + i, sizeof(T));
-      sum = Op::apply(sum, static_cast<accumulate_t<T>>(x));
+      sum = reduction_of<C>::apply(sum, static_cast<A>(x));
     }
-    if (from.size() > 1) x = static_cast<T>(sum);
+    if constexpr (std::is_same_v<C, Average>) {
+      using Wide = std::conditional_t<!std::is_integral_v<A>, A,
+                                      std::conditional_t<std::is_signed_v<A>, std::int64_t, std::uint64_t>>;
+      sum = static_cast<A>(static_cast<Wide>(sum) / static_cast<Wide>(from.size()));
+    }
+    if constexpr (detail::is_logical<C>) sum = static_cast<A>(sum != 0);
+    if (from.size() > 1 || detail::is_logical<C>) x = static_cast<T>(sum);
     std::memcpy(to.data() + i, &x, sizeof(T));
   }
 }
+
+/// The first value that is not zero: associative, but not commutative.
+struct FirstNonZero {
+  static constexpr const char* name = "first_non_zero";
+  static constexpr ReductionKind kind = ReductionKind::user;
+  static constexpr bool commutative = false;
+  static constexpr bool linear = false;
+  template <Element T>
+  static constexpr accumulate_t<T> identity() {
+    return accumulate_t<T>{0};
+  }
+  template <class A>
+  static constexpr A apply(A a, A b) {
+    return a != 0 ? a : b;
+  }
+};
 
 /// Equal bits, or two NaN.
 template <class T>
@@ -97,7 +122,12 @@ Kind kind_of() {
 
 template <class T>
 void add_kinds(std::vector<Kind>& all) {
-  all.insert(all.end(), {kind_of<T, Sum>(), kind_of<T, Product>(), kind_of<T, Min>(), kind_of<T, Max>()});
+  all.insert(all.end(), {kind_of<T, Sum>(), kind_of<T, Product>(), kind_of<T, Min>(), kind_of<T, Max>(),
+                         kind_of<T, Average>(), kind_of<T, PreMultipliedSum>(), kind_of<T, FirstNonZero>()});
+  if constexpr (std::is_integral_v<T>) {
+    all.insert(all.end(), {kind_of<T, BitAnd>(), kind_of<T, BitOr>(), kind_of<T, BitXor>(), kind_of<T, LogicalAnd>(),
+                           kind_of<T, LogicalOr>(), kind_of<T, LogicalXor>()});
+  }
 }
 
 /// Bytes at any alignment, with guards on both sides.
@@ -197,6 +227,8 @@ TEST_CASE("every kernel is the left fold, bit for bit, on every instruction set"
   add_kinds<std::uint32_t>(kinds);
   add_kinds<std::int64_t>(kinds);
   add_kinds<std::uint64_t>(kinds);
+  add_kinds<f8e4m3>(kinds);
+  add_kinds<f8e5m2>(kinds);
   const auto all = isas();
   Draw draw{1};
   for (const Kind& kind : kinds) {
@@ -224,6 +256,63 @@ TEST_CASE("16-bit floats of every value are combined as their element types say"
   };
   check(bf16(0));
   check(fp16(0));
+}
+
+TEST_CASE("8-bit floats of every pair of values are combined as their element types say") {
+  const auto check = [](auto zero, auto op) {
+    using T = decltype(zero);
+    using Op = decltype(op);
+    std::vector<T> a(65536), b(65536), out(65536);
+    Bytes expected(65536);
+    for (std::uint32_t i = 0; i < 65536; ++i) {
+      a[i] = T::from_bits(static_cast<std::uint8_t>(i & 0xff));
+      b[i] = T::from_bits(static_cast<std::uint8_t>(i >> 8));
+      expected[i] = T(Op::apply(static_cast<float>(a[i]), static_cast<float>(b[i]))).bits;
+    }
+    const void* from[] = {a.data(), b.data()};
+    void* to[] = {out.data()};
+    for (const auto isa : isas()) {
+      detail::reduce_kernel<T, Op>(isa)(65536, from, 2, to, 1, false);
+      CHECK(equal(reinterpret_cast<const unsigned char*>(out.data()), expected, kind_of<T, Op>()));
+    }
+  };
+  check(f8e4m3(0), Sum{});
+  check(f8e4m3(0), Product{});
+  check(f8e4m3(0), Min{});
+  check(f8e4m3(0), Max{});
+  check(f8e5m2(0), Sum{});
+  check(f8e5m2(0), Product{});
+  check(f8e5m2(0), Min{});
+  check(f8e5m2(0), Max{});
+}
+
+TEST_CASE("an average is divided before it is rounded, an integer one after it wrapped") {
+  // 240 + 240 + 240 exceeds what f8e4m3 holds; its third does not.
+  const std::vector<f8e4m3> large(100, f8e4m3(240));
+  std::vector<f8e4m3> mean(100);
+  const void* from[] = {large.data(), large.data(), large.data()};
+  void* to[] = {mean.data()};
+  reduce_kernel<f8e4m3, Average>()(100, from, 3, to, 1, false);
+  for (const f8e4m3 x : mean) CHECK(float(x) == 240.0F);
+
+  const std::vector<std::int8_t> hundred(100, 100);
+  std::vector<std::int8_t> wrapped(100);
+  const void* sources[] = {hundred.data(), hundred.data()};
+  to[0] = wrapped.data();
+  reduce_kernel<std::int8_t, Average>()(100, sources, 2, to, 1, false);
+  for (const std::int8_t x : wrapped) CHECK(x == -28);  // 200 - 256, halved
+}
+
+TEST_CASE("logical operations give 0 or 1, of a single source too") {
+  const std::vector<std::int32_t> in = {0, 5, -1, 1, 0, 1 << 30};
+  std::vector<std::int32_t> out(in.size());
+  const void* from[] = {in.data()};
+  void* to[] = {out.data()};
+  for (const Reduce kernel : {reduce_kernel<std::int32_t, LogicalAnd>(), reduce_kernel<std::int32_t, LogicalOr>(),
+                              reduce_kernel<std::int32_t, LogicalXor>()}) {
+    kernel(in.size(), from, 1, to, 1, false);
+    CHECK(out == std::vector<std::int32_t>{0, 1, 1, 1, 0, 1});
+  }
 }
 
 TEST_CASE("16-bit floats accumulate in float and round once") {
@@ -276,6 +365,7 @@ TEST_CASE("bad arguments are errors that say what to do") {
   CHECK_THROWS_WITH_AS(copy_kernel(4)(1, from, 2, to, 1, false),
                        "copy: expected 1 source, found 2; combine several sources with a kernel of reduce_kernel",
                        Error);
+  CHECK_THROWS_AS((reduce_kernel<std::int8_t, LogicalAnd>()(1, from, 0, to, 1, false)), Error);
   CHECK_THROWS_AS((void)copy_kernel(3), Error);
   CHECK_THROWS_AS((void)copy_kernel(0), Error);
   CHECK_NOTHROW(sum(0, nullptr, 0, nullptr, 0, true));

@@ -6,21 +6,12 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "meshwise/core/detail/round_to_odd.hpp"
+#include "meshwise/core/fp8.hpp"
+
 namespace meshwise {
 
 namespace detail {
-
-/// Rounds a double to float so that a second rounding, to a format of at most 22 significant bits, is the only one
-/// that counts: an inexact result is truncated and its last bit set (rounding to odd).
-constexpr float round_to_odd(double value) {
-  const float nearest = static_cast<float>(value);
-  const double back = static_cast<double>(nearest);
-  if (back == value || value != value) return nearest;
-  std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
-  const bool away = value < 0 ? back < value : back > value;
-  if (away) bits -= 1;  // one step towards zero; from infinity to the largest finite value
-  return std::bit_cast<float>(bits | 1U);
-}
 
 constexpr std::uint16_t bf16_bits(float value) {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
@@ -122,7 +113,7 @@ struct fp16 {
 };
 
 /// The element types at run time. The values are stable: they travel between ranks and into files.
-enum class ElementKind : std::uint8_t { f32, f64, bf16, f16, i8, u8, i32, u32, i64, u64 };
+enum class ElementKind : std::uint8_t { f32, f64, bf16, f16, i8, u8, i32, u32, i64, u64, f8e4m3, f8e5m2 };
 
 namespace detail {
 
@@ -156,6 +147,10 @@ template <>
 struct ElementTraits<std::int64_t> : KnownElement<ElementKind::i64, std::int64_t> {};
 template <>
 struct ElementTraits<std::uint64_t> : KnownElement<ElementKind::u64, std::uint64_t> {};
+template <>
+struct ElementTraits<f8e4m3> : KnownElement<ElementKind::f8e4m3, float> {};
+template <>
+struct ElementTraits<f8e5m2> : KnownElement<ElementKind::f8e5m2, float> {};
 
 }  // namespace detail
 
@@ -163,11 +158,15 @@ struct ElementTraits<std::uint64_t> : KnownElement<ElementKind::u64, std::uint64
 template <class T>
 concept Element = detail::ElementTraits<T>::known;
 
+/// An element type that holds fractions.
+template <class T>
+concept FloatElement = Element<T> && !std::is_integral_v<T>;
+
 /// The run-time kind of an element type.
 template <Element T>
 inline constexpr ElementKind element_kind = detail::ElementTraits<T>::kind;
 
-/// The type in which values of T are combined: float for the 16-bit floats, T itself otherwise.
+/// The type in which values of T are combined: float for the 8- and 16-bit floats, T itself otherwise.
 template <Element T>
 using accumulate_t = typename detail::ElementTraits<T>::accumulate;
 
@@ -184,6 +183,8 @@ constexpr const char* element_name(ElementKind kind) {
     case ElementKind::u32: return "u32";
     case ElementKind::i64: return "i64";
     case ElementKind::u64: return "u64";
+    case ElementKind::f8e4m3: return "f8e4m3";
+    case ElementKind::f8e5m2: return "f8e5m2";
   }
   return "unknown";
 }
@@ -192,7 +193,9 @@ constexpr const char* element_name(ElementKind kind) {
 constexpr std::size_t element_size(ElementKind kind) {
   switch (kind) {
     case ElementKind::i8:
-    case ElementKind::u8: return 1;
+    case ElementKind::u8:
+    case ElementKind::f8e4m3:
+    case ElementKind::f8e5m2: return 1;
     case ElementKind::bf16:
     case ElementKind::f16: return 2;
     case ElementKind::f32:

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "meshwise/core/combination.hpp"
 #include "meshwise/core/detail/fold.hpp"
 #include "meshwise/core/detail/isa.hpp"
 #include "meshwise/core/element.hpp"
@@ -18,7 +19,8 @@ namespace meshwise {
 /// Combines `sources` arrays of `count` elements into `destinations` equal arrays.
 ///
 /// For every i and j: to[j][i] = ((from[0][i] op from[1][i]) op from[2][i]) op ..., folded in that order in
-/// `accumulate_t<T>` and rounded once at the end. One source is a copy, bit for bit. Elements may have any alignment.
+/// `accumulate_t<T>`, for Average divided by `sources`, and rounded once at the end. One source is a copy, bit for bit,
+/// except that logical operations give 0 or 1. Elements may have any alignment.
 /// `streaming` stores around the caches: right when the destinations do not fit into them and are not read soon.
 ///
 /// Cost: each source is read once and each destination written once; no allocation; no synchronisation, except that
@@ -129,22 +131,81 @@ constexpr Stream stream_of() {
   return baseline::stream;
 }
 
-template <class T, class Op, Isa isa>
-constexpr Fold fold_of() {
-#if defined(__x86_64__)
-  if constexpr (isa == Isa::avx512) return avx512::fold<T, Op>;
-  if constexpr (isa == Isa::avx2) return avx2::fold<T, Op>;
-#endif
-  return baseline::fold<T, Op>;
+/// Sums integers and divides, so many at a time that the sums are still in the first-level cache.
+template <class T, Fold sum>
+void average_integers(char* to, const void* const* from, int sources, std::size_t first, std::size_t bytes) {
+  for_tiles(bytes, [&](std::size_t done, std::size_t n) {
+    sum(to + done, from, sources, first + done, n);
+    for (char* at = to + done; at != to + done + n; at += sizeof(T)) {
+      T x;
+      std::memcpy(&x, at, sizeof(T));
+      x = Average::finish(x, sources);
+      std::memcpy(at, &x, sizeof(T));
+    }
+  });
 }
 
-template <class T, class Op, Isa isa>
+/// The fold of an operation that the vectors do not know: its apply, over runs that lie in the first-level cache.
+template <class T, class Op>
+void fold_any(char* to, const void* const* from, int sources, std::size_t first, std::size_t bytes) {
+  using A = accumulate_t<T>;
+  constexpr std::size_t most = 2048 / sizeof(A);
+  A run[most];
+  T x;
+  while (bytes > 0) {
+    const std::size_t n = bytes / sizeof(T) < most ? bytes / sizeof(T) : most;
+    const char* source = static_cast<const char*>(from[0]) + first;
+    for (std::size_t i = 0; i < n; ++i) {
+      std::memcpy(&x, source + i * sizeof(T), sizeof(T));
+      run[i] = static_cast<A>(x);
+    }
+    for (int s = 1; s < sources; ++s) {
+      source = static_cast<const char*>(from[s]) + first;
+      for (std::size_t i = 0; i < n; ++i) {
+        std::memcpy(&x, source + i * sizeof(T), sizeof(T));
+        run[i] = Op::apply(run[i], static_cast<A>(x));
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      x = static_cast<T>(run[i]);
+      std::memcpy(to + i * sizeof(T), &x, sizeof(T));
+    }
+    to += n * sizeof(T);
+    first += n * sizeof(T);
+    bytes -= n * sizeof(T);
+  }
+}
+
+/// The integer type on whose kernels T's are run: signs matter to no operation that wraps or works bit by bit.
+template <class T, class Op>
+using folded_as = typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<Op, Min> &&
+                                                  !std::is_same_v<Op, Max> && is_built_in<Op>,
+                                              std::make_unsigned<T>, std::type_identity<T>>::type;
+
+template <class T, class C, Isa isa>
+constexpr Fold fold_of() {
+  if constexpr (std::is_same_v<C, Average> && std::is_integral_v<T>) {
+    return average_integers<T, fold_of<std::make_unsigned_t<T>, Sum, isa>()>;
+  } else if constexpr (!std::is_same_v<C, Average> && !is_built_in<C>) {
+    return fold_any<T, C>;
+  } else {
+#if defined(__x86_64__)
+    if constexpr (isa == Isa::avx512) return avx512::fold<T, C>;
+    if constexpr (isa == Isa::avx2) return avx2::fold<T, C>;
+#endif
+    return baseline::fold<T, C>;
+  }
+}
+
+template <class T, class C, Isa isa>
 void reduce(std::size_t count, const void* const* from, int sources, void* const* to, int destinations,
             bool streaming) {
   constexpr Stream stream = stream_of<isa>();
   const std::size_t bytes = count * sizeof(T);
-  if (trivial("reduce", stream, bytes, from, sources, to, destinations, streaming)) return;
-  combine(fold_of<T, Op, isa>(), stream, bytes, from, sources, to, destinations, streaming);
+  const bool copies = sources != 1 || !is_logical<C>;
+  if (copies && trivial("reduce", stream, bytes, from, sources, to, destinations, streaming)) return;
+  if (bytes == 0 || destinations <= 0) return;
+  combine(fold_of<T, C, isa>(), stream, bytes, from, sources, to, destinations, streaming);
 }
 
 template <std::size_t size, Isa isa>
@@ -155,14 +216,13 @@ void copy_elements(std::size_t count, const void* const* from, int sources, void
   fail("copy", "1 source", std::to_string(sources), "combine several sources with a kernel of reduce_kernel");
 }
 
-template <class T, class Op>
+template <class T, class C>
 Reduce reduce_kernel(Isa isa) {
-  // Wrapping arithmetic is the same for signed and unsigned: one kernel for both.
-  constexpr bool wraps = std::is_integral_v<T> && (std::is_same_v<Op, Sum> || std::is_same_v<Op, Product>);
-  using Stored = typename std::conditional_t<wraps, std::make_unsigned<T>, std::type_identity<T>>::type;
-  if (isa == Isa::avx512) return reduce<Stored, Op, Isa::avx512>;
-  if (isa == Isa::avx2) return reduce<Stored, Op, Isa::avx2>;
-  return reduce<Stored, Op, Isa::baseline>;
+  using Performed = std::conditional_t<std::is_same_v<C, PreMultipliedSum>, Sum, C>;
+  using Stored = folded_as<T, Performed>;
+  if (isa == Isa::avx512) return reduce<Stored, Performed, Isa::avx512>;
+  if (isa == Isa::avx2) return reduce<Stored, Performed, Isa::avx2>;
+  return reduce<Stored, Performed, Isa::baseline>;
 }
 
 template <std::size_t size>
@@ -174,11 +234,13 @@ Reduce copy_kernel(Isa isa) {
 
 }  // namespace detail
 
-/// The kernel for elements of T combined with Op, for the instruction set of this processor. See `Reduce`.
-template <Element T, Reduction Op>
-Reduce reduce_kernel() {
-  return detail::reduce_kernel<T, Op>(detail::best_isa());
-}
+/// The kernel for elements of T combined as C says, for the instruction set of this processor. See `Reduce`.
+///
+/// Average: the sources must be the contributions of all ranks. PreMultipliedSum: they are multiplied already (see
+/// scale_elements), and the kernel is that of Sum. The library's own operations are vectorised by hand; others are
+/// loops over their `apply`.
+template <Element T, Combination C>
+  requires Combines<C, T> Reduce reduce_kernel() { return detail::reduce_kernel<T, C>(detail::best_isa()); }
 
 /// The kernel that copies one source of elements of any type to several destinations. See `Reduce`.
 ///

@@ -16,7 +16,8 @@ struct Range {
 
 /// Where part k of n begins among `count` elements: floor(k * count / n), without overflow for any 64-bit count.
 constexpr std::size_t split_begin(std::size_t count, std::size_t parts, std::size_t k) {
-  return count / parts * k + count % parts * k / parts;
+  const std::size_t rest = count % parts;
+  return count / parts * k + (rest == 0 ? 0 : rest * k / parts);  // divisions are slow
 }
 
 /// Part k of n of `count` elements: the one split rule of contiguous shards and blocks.
