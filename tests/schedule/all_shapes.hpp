@@ -9,13 +9,15 @@
 
 namespace meshwise::test {
 
-/// Every shape on `ranks` ranks that the contract allows: all operations, all roots, in and out of place.
+/// Every shape on `ranks` ranks that the contract allows: all operations but exchange (which needs routes), all roots,
+/// in and out of place.
 inline std::vector<Shape> all_shapes(int ranks) {
   std::vector<Shape> shapes;
   for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
-                                    Operation::broadcast, Operation::all_to_all}) {
+                                    Operation::broadcast, Operation::all_to_all, Operation::reduce, Operation::gather,
+                                    Operation::scatter, Operation::inclusive_scan, Operation::exclusive_scan}) {
     for (const bool in_place : {false, true}) {
-      const int roots = operation == Operation::broadcast ? ranks : 1;
+      const int roots = rooted(operation) ? ranks : 1;
       for (int root = 0; root < roots; ++root) {
         const Shape shape{operation, ranks, root, in_place};
         if (valid(shape)) shapes.push_back(shape);
@@ -26,7 +28,7 @@ inline std::vector<Shape> all_shapes(int ranks) {
 }
 
 inline std::string describe(const Shape& shape) {
-  return std::string(detail::operation_text(shape.operation)) + (shape.in_place ? " in place" : "") + " on " +
+  return std::string(operation_name(shape.operation)) + (shape.in_place ? " in place" : "") + " on " +
          std::to_string(shape.ranks) + " ranks, root " + std::to_string(shape.root);
 }
 

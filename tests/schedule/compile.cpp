@@ -11,160 +11,25 @@
 #include "all_shapes.hpp"
 #include "dice.hpp"
 #include "meshwise/schedule/direct.hpp"
+#include "meshwise/schedule/one_shot.hpp"
 #include "meshwise/schedule/ring.hpp"
+#include "meshwise/schedule/two_shot.hpp"
 #include "meshwise/schedule/verify.hpp"
 #include "proxy.hpp"
+#include "simulation.hpp"
 
 using namespace meshwise;
+using test::at;
+using test::Simulation;
 
 namespace {
 
-constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 template <class G>
-std::vector<Plan> plans(const Shape& shape) {
+std::vector<Plan> plans(const Shape& shape, int lanes = 1) {
   std::vector<Plan> result;
-  for (int r = 0; r < shape.ranks; ++r) result.push_back(compile<G>(shape, r));
+  for (int r = 0; r < shape.ranks; ++r) result.push_back(compile<G>(shape, r, lanes));
   return result;
 }
-
-/// Ranks that execute their plans one event at a time: enter, begin a step, end it, leave. Moves are in flight
-/// between begin and end; every touch of a buffer that is not there, and every overlap of moves in flight, is a
-/// failure, and so are wrong blocks and wrong results.
-class Simulation {
- public:
-  explicit Simulation(const std::vector<Plan>& plans)
-      : plans_(plans),
-        shape_(plans[0].shape),
-        memory_(shape_, std::vector<int>(plans.size(), plans[0].scratch_slots)),
-        progress_(plans.size(), 0),
-        in_flight_(plans.size(), 0),
-        left_(plans.size(), 0),
-        readers_(memory_.places.size(), 0),
-        writers_(memory_.places.size(), 0) {}
-
-  /// Whether `rank` has a next event that its waits allow.
-  bool enabled(int rank) const {
-    if (left_[at(rank)] != 0) return false;
-    if (progress_[at(rank)] == 0 || in_flight_[at(rank)] != 0) return true;
-    const Plan& plan = plans_[at(rank)];
-    const int next = progress_[at(rank)] - 1;
-    const std::vector<Wait>& waits =
-        next < static_cast<int>(plan.steps.size()) ? plan.steps[at(next)].waits : plan.exit;
-    return std::all_of(waits.begin(), waits.end(),
-                       [&](const Wait& wait) { return progress_[at(wait.rank)] >= wait.step; });
-  }
-
-  void advance(int rank) {
-    const Plan& plan = plans_[at(rank)];
-    const int next = progress_[at(rank)] - 1;
-    if (next < 0) {
-      progress_[at(rank)] = 1;
-    } else if (next == static_cast<int>(plan.steps.size())) {
-      left_[at(rank)] = 1;
-    } else if (in_flight_[at(rank)] == 0) {
-      begin(plan.steps[at(next)].move);
-      in_flight_[at(rank)] = 1;
-    } else {
-      end(plan.steps[at(next)].move);
-      in_flight_[at(rank)] = 0;
-      ++progress_[at(rank)];
-    }
-  }
-
-  /// Runs random events until nothing is enabled; ranks are up to a thousand times slower than others.
-  void run(test::Dice& dice) {
-    std::vector<int> weights;
-    for (std::size_t r = 0; r < plans_.size(); ++r) {
-      constexpr int choices[] = {1, 30, 1000};
-      weights.push_back(choices[dice.roll(3)]);
-    }
-    while (true) {
-      int total = 0;
-      for (int r = 0; r < shape_.ranks; ++r) total += enabled(r) ? weights[at(r)] : 0;
-      if (total == 0) return;
-      int ticket = dice.roll(total);
-      for (int r = 0; r < shape_.ranks; ++r) {
-        if (!enabled(r)) continue;
-        ticket -= weights[at(r)];
-        if (ticket >= 0) continue;
-        advance(r);
-        break;
-      }
-    }
-  }
-
-  /// Runs everybody as far as possible while `held` does not reach `progress`; if `begun`, its step before is in
-  /// flight all the time.
-  void hold(int held, int progress, bool begun) {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (int r = 0; r < shape_.ranks; ++r) {
-        while (enabled(r)) {
-          if (r == held && progress_[at(r)] == progress - 1 && (!begun || progress == 1 || in_flight_[at(r)] != 0))
-            break;
-          advance(r);
-          moved = true;
-        }
-      }
-    }
-  }
-
-  bool finished() const {
-    return std::all_of(left_.begin(), left_.end(), [](char left) { return left != 0; });
-  }
-
-  /// Whether all ranks left, nothing went wrong on the way, and the contract is met.
-  bool good() const {
-    if (failed_ || !finished()) return false;
-    Verdict verdict;
-    detail::check_outputs(shape_, memory_, verdict);
-    return verdict.ok();
-  }
-
- private:
-  template <class F>
-  void each(const std::vector<Piece>& pieces, F f) {
-    for (const Piece& piece : pieces) {
-      for (int i = 0; i < piece.count; ++i) f(memory_.places.number(piece, i), i);
-    }
-  }
-
-  void begin(const Move& move) {
-    for (const auto* pieces : {&move.from, &move.to}) {
-      for (const Piece& piece : *pieces) {
-        if (progress_[at(piece.rank)] < 1 || left_[at(piece.rank)] != 0) failed_ = true;
-      }
-    }
-    each(move.from, [&](std::size_t n, int) { failed_ = failed_ || writers_[n] != 0; });
-    each(move.to, [&](std::size_t n, int) { failed_ = failed_ || writers_[n] != 0 || readers_[n] != 0; });
-    each(move.from, [&](std::size_t n, int) { ++readers_[n]; });
-    each(move.to, [&](std::size_t n, int) { ++writers_[n]; });
-  }
-
-  void end(const Move& move) {
-    each(move.from, [&](std::size_t n, int i) {
-      --readers_[n];
-      const int value = memory_.slots[n];
-      if (value == detail::Symbols::undefined || memory_.symbols.block(value) != move.block + i) failed_ = true;
-    });
-    each(move.to, [&](std::size_t n, int) { --writers_[n]; });
-    for (const auto* pieces : {&move.from, &move.to}) {
-      for (const Piece& piece : *pieces) failed_ = failed_ || left_[at(piece.rank)] != 0;
-    }
-    if (!failed_) memory_.perform(move);
-  }
-
-  const std::vector<Plan>& plans_;
-  Shape shape_;
-  detail::Memory memory_;
-  std::vector<int> progress_;
-  std::vector<char> in_flight_;
-  std::vector<char> left_;
-  std::vector<int> readers_;
-  std::vector<int> writers_;
-  bool failed_ = false;
-};
 
 /// What each rank knows of the others' progress, directly and through others: vector clocks along the waits.
 class Knowledge {
@@ -217,99 +82,116 @@ static_assert(waits_of(compile<Direct>(Shape{Operation::all_reduce, 8, 0, true},
 static_assert(compile<Ring>(Shape{Operation::all_reduce, 1, 0, true}, 0).steps.empty());
 static_assert(waits_of(compile<Ring>(Shape{Operation::all_reduce, 1, 0, false}, 0)) == 0);
 static_assert(compile<Ring>(Shape{Operation::all_reduce, 8, 0, false}, 3).steps[1].waits[0] == Wait{2, 2});
+// On two lanes the step of round 1 on lane 0 is the second, that of round 0 on lane 1 the third.
+static_assert(compile<Ring>(Shape{Operation::all_reduce, 4, 0, false}, 3, 2).steps[1].lane == 0);
+static_assert(compile<Ring>(Shape{Operation::all_reduce, 4, 0, false}, 3, 2).steps[2].lane == 1);
+static_assert(compile<Ring>(Shape{Operation::all_reduce, 4, 0, false}, 3, 2).steps[3].waits[0] == Wait{2, 3});
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("plans hold the rank's moves in order and lean waits", G, Direct, Ring, test::Proxy) {
+TEST_CASE_TEMPLATE("plans hold the rank's moves in order and lean waits", G, Direct, Ring, OneShot, TwoShot,
+                   test::Proxy) {
   for (int p = 1; p <= 9; ++p) {
     for (const Shape& shape : test::all_shapes(p)) {
       if (!G::supports(shape)) continue;
-      CAPTURE(test::describe(shape));
-      for (int r = 0; r < p; ++r) {
-        const Plan plan = compile<G>(shape, r);
-        CHECK(plan.shape == shape);
-        CHECK(plan.rank == r);
-        CHECK(plan.scratch_slots == G::scratch_slots(shape));
-        std::size_t next = 0;
-        for (int k = 0; k < G::rounds(shape); ++k) {
-          for (const Move& move : G::by(shape, r, k)) {
-            REQUIRE(next < plan.steps.size());
-            CHECK(plan.steps[next].move.from == move.from);
-            CHECK(plan.steps[next].move.to == move.to);
-            CHECK(plan.steps[next].move.block == move.block);
-            CHECK(plan.steps[next].move.by == r);
-            ++next;
+      for (const int lanes : {1, 2, 5}) {
+        CAPTURE(test::describe(shape));
+        CAPTURE(lanes);
+        bool fine = true;
+        for (int r = 0; r < p; ++r) {
+          const Plan plan = compile<G>(shape, r, lanes);
+          CHECK((plan.shape == shape && plan.rank == r && plan.lanes == lanes));
+          CHECK(plan.scratch_slots == G::scratch_slots(shape));
+          // By round + lane, then lane, then as the generator lists them.
+          std::size_t next = 0;
+          for (int sum = 0; sum < G::rounds(shape) + lanes - 1; ++sum) {
+            for (int lane = 0; lane < lanes; ++lane) {
+              if (sum < lane || sum - lane >= G::rounds(shape)) continue;
+              for (const Move& move : G::by(shape, r, sum - lane)) {
+                REQUIRE(next < plan.steps.size());
+                const Step& step = plan.steps[next++];
+                fine = fine && step.lane == lane && step.move.from == move.from && step.move.to == move.to &&
+                       step.move.block == move.block && step.move.by == r;
+              }
+            }
           }
+          CHECK(next == plan.steps.size());
+          std::vector<int> seen(at(p), 0);
+          const auto lean = [&](const std::vector<Wait>& waits) {
+            for (const Wait& wait : waits) {
+              REQUIRE((wait.rank >= 0 && wait.rank < p));
+              fine = fine && wait.rank != r && wait.step > seen[at(wait.rank)];
+              seen[at(wait.rank)] = wait.step;
+            }
+          };
+          for (const Step& step : plan.steps) lean(step.waits);
+          lean(plan.exit);
         }
-        CHECK(next == plan.steps.size());
-        std::vector<int> seen(at(p), 0);
-        const auto lean = [&](const std::vector<Wait>& waits) {
-          for (const Wait& wait : waits) {
-            REQUIRE((wait.rank >= 0 && wait.rank < p));
-            CHECK(wait.rank != r);
-            CHECK(wait.step > seen[at(wait.rank)]);
-            seen[at(wait.rank)] = wait.step;
-          }
-        };
-        for (const Step& step : plan.steps) lean(step.waits);
-        lean(plan.exit);
+        CHECK(fine);
       }
     }
   }
 }
 
-TEST_CASE_TEMPLATE("plans are right in every interleaving", G, Direct, Ring, test::Proxy) {
+TEST_CASE_TEMPLATE("plans are right in every interleaving, on any number of lanes", G, Direct, Ring, OneShot, TwoShot,
+                   test::Proxy) {
   test::Dice dice{7};
   for (int p = 1; p <= 9; ++p) {
     for (const Shape& shape : test::all_shapes(p)) {
       if (!G::supports(shape)) continue;
       CAPTURE(test::describe(shape));
-      const std::vector<Plan> all = plans<G>(shape);
-      for (int trial = 0; trial < 60; ++trial) {
-        Simulation simulation(all);
-        simulation.run(dice);
-        REQUIRE(simulation.finished());
-        REQUIRE(simulation.good());
+      for (int lanes = 1; lanes <= 5; ++lanes) {
+        const std::vector<Plan> all = plans<G>(shape, lanes);
+        for (int trial = 0; trial < (lanes == 1 ? 10 : 2); ++trial) {
+          Simulation simulation(all);
+          simulation.run(dice);
+          REQUIRE(simulation.finished());
+          REQUIRE(simulation.good());
+        }
       }
     }
   }
 }
 
-TEST_CASE_TEMPLATE("no wait can be left out", G, Direct, Ring, test::Proxy) {
+TEST_CASE_TEMPLATE("no wait can be left out", G, Direct, Ring, OneShot, TwoShot, test::Proxy) {
   int needed = 0;
   int implied = 0;
   for (int p = 2; p <= 5; ++p) {
     for (const Shape& shape : test::all_shapes(p)) {
-      if (!G::supports(shape)) continue;
-      CAPTURE(test::describe(shape));
-      const std::vector<Plan> all = plans<G>(shape);
-      for (int r = 0; r < p; ++r) {
-        for (std::size_t s = 0; s <= all[at(r)].steps.size(); ++s) {
-          const std::size_t waits =
-              s < all[at(r)].steps.size() ? all[at(r)].steps[s].waits.size() : all[at(r)].exit.size();
-          for (std::size_t w = 0; w < waits; ++w) {
-            std::vector<Plan> less = all;
-            auto& list = s < less[at(r)].steps.size() ? less[at(r)].steps[s].waits : less[at(r)].exit;
-            const Wait wait = list[w];
-            list.erase(list.begin() + static_cast<std::ptrdiff_t>(w));
-            CAPTURE(r);
-            CAPTURE(s);
-            CAPTURE(wait.rank);
-            CAPTURE(wait.step);
-            // What the remaining waits already imply, through other ranks, is allowed to be there twice.
-            if (Knowledge(less).before(r, static_cast<int>(s))[at(wait.rank)] >= wait.step) {
-              ++implied;
-              continue;
+      if (!G::supports(shape) || (shape.root != 0 && shape.root != p - 2)) continue;
+      for (const int lanes : {1, 3}) {
+        if (lanes > 1 && p != 3) continue;
+        CAPTURE(test::describe(shape));
+        CAPTURE(lanes);
+        const std::vector<Plan> all = plans<G>(shape, lanes);
+        for (int r = 0; r < p; ++r) {
+          for (std::size_t s = 0; s <= all[at(r)].steps.size(); ++s) {
+            const std::size_t waits =
+                s < all[at(r)].steps.size() ? all[at(r)].steps[s].waits.size() : all[at(r)].exit.size();
+            for (std::size_t w = 0; w < waits; ++w) {
+              std::vector<Plan> less = all;
+              auto& list = s < less[at(r)].steps.size() ? less[at(r)].steps[s].waits : less[at(r)].exit;
+              const Wait wait = list[w];
+              list.erase(list.begin() + static_cast<std::ptrdiff_t>(w));
+              CAPTURE(r);
+              CAPTURE(s);
+              CAPTURE(wait.rank);
+              CAPTURE(wait.step);
+              // What the remaining waits already imply, through other ranks, is allowed to be there twice.
+              if (Knowledge(less).before(r, static_cast<int>(s))[at(wait.rank)] >= wait.step) {
+                ++implied;
+                continue;
+              }
+              ++needed;
+              bool failed = false;
+              for (const bool begun : {false, true}) {
+                Simulation simulation(less);
+                simulation.hold(wait.rank, wait.step, begun);
+                simulation.hold(-1, 0, false);
+                failed = failed || !simulation.good();
+              }
+              CHECK(failed);
             }
-            ++needed;
-            bool failed = false;
-            for (const bool begun : {false, true}) {
-              Simulation simulation(less);
-              simulation.hold(wait.rank, wait.step, begun);
-              simulation.hold(-1, 0, false);
-              failed = failed || !simulation.good();
-            }
-            CHECK(failed);
           }
         }
       }
@@ -325,10 +207,12 @@ TEST_CASE_TEMPLATE("naming more partners changes no wait", G, Direct, Ring) {
   };
   for (int p = 1; p <= 7; ++p) {
     for (const Shape& shape : test::all_shapes(p)) {
+      if (!G::supports(shape)) continue;
       CAPTURE(test::describe(shape));
       for (int r = 0; r < p; ++r) {
-        const Plan few = compile<G>(shape, r);
-        const Plan many = compile<Crowd<G>>(shape, r);
+        const int lanes = 1 + (p + r) % 3;
+        const Plan few = compile<G>(shape, r, lanes);
+        const Plan many = compile<Crowd<G>>(shape, r, lanes);
         REQUIRE(few.steps.size() == many.steps.size());
         for (std::size_t s = 0; s < few.steps.size(); ++s) {
           CHECK(sorted(few.steps[s].waits) == sorted(many.steps[s].waits));
@@ -353,6 +237,8 @@ TEST_CASE("a rank or a shape that does not exist is an error") {
   CHECK_THROWS_AS(compile<Ring>(shape, 4), Error);
   CHECK_THROWS_AS(compile<Ring>(shape, -1), Error);
   CHECK_THROWS_AS(compile<Direct>(Shape{Operation::all_to_all, 4, 0, true}, 0), Error);
+  CHECK_THROWS_AS(compile<Ring>(shape, 0, 0), Error);
+  CHECK_THROWS_AS(compile<Ring>(shape, 0, -3), Error);
 }
 
 TEST_CASE("a plan of one round costs no more than the ranks it names") {

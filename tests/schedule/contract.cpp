@@ -16,7 +16,10 @@ static_assert(!combines(Operation::all_gather) && !combines(Operation::broadcast
 static_assert(!valid(Shape{Operation::all_reduce, 0, 0, false}));
 static_assert(!valid(Shape{Operation::broadcast, 4, 4, false}));
 static_assert(!valid(Shape{Operation::broadcast, 4, -1, false}));
-static_assert(valid(Shape{Operation::all_gather, 4, 9, false}), "only a broadcast has a root");
+static_assert(!valid(Shape{Operation::all_gather, 4, 1, false}), "only rooted operations have a root");
+static_assert(valid(Shape{Operation::gather, 4, 3, true}) && !valid(Shape{Operation::gather, 4, 4, true}));
+static_assert(!valid(Shape{Operation::exchange, 4, 0, false}), "it needs routes");
+static_assert(combines(Operation::reduce) && combines(Operation::inclusive_scan) && !combines(Operation::gather));
 static_assert(!valid(Shape{Operation::all_to_all, 4, 0, true}));
 static_assert(!valid(Shape{Operation::all_to_all, 46341, 0, false}), "its blocks would not be countable");
 
@@ -32,19 +35,30 @@ TEST_CASE("every block is contributed and wanted as often as the operation says"
         for (int s = 0; s < input_slots(shape, r); ++s) {
           const int block = input_block(shape, r, s);
           ++contributed.at(static_cast<std::size_t>(block));
-          if (!combines(shape.operation)) CHECK(origin(shape, block) == r);
+          if (!combines(shape.operation)) CHECK(contributes(shape, block, r));
         }
         for (int s = 0; s < output_slots(shape, r); ++s) {
           ++wanted.at(static_cast<std::size_t>(output_block(shape, r, s)));
         }
       }
-      const bool one_home = shape.operation == Operation::reduce_scatter || shape.operation == Operation::all_to_all;
+      const bool everywhere = shape.operation == Operation::all_reduce || shape.operation == Operation::all_gather ||
+                              shape.operation == Operation::broadcast || shape.operation == Operation::inclusive_scan;
+      const int homes = everywhere ? p : shape.operation == Operation::exclusive_scan ? p - 1 : 1;
       for (std::size_t b = 0; b < wanted.size(); ++b) {
         CHECK(contributed[b] == (combines(shape.operation) ? p : 1));
-        CHECK(wanted[b] == (one_home ? 1 : p));
+        CHECK(wanted[b] == homes);
       }
     }
   }
+}
+
+TEST_CASE("a scan's outputs are owed the contributions of the ranks before") {
+  for (const Shape shape : {Shape{Operation::inclusive_scan, 5}, Shape{Operation::exclusive_scan, 5}}) {
+    for (int r = 0; r < 5; ++r) {
+      CHECK(contributors(shape, r) == r + (shape.operation == Operation::inclusive_scan ? 1 : 0));
+    }
+  }
+  CHECK(contributors(Shape{Operation::reduce, 5, 2}, 2) == 5);
 }
 
 TEST_CASE("in place, an output lies where the same rank's contribution to the same block lies") {

@@ -11,7 +11,9 @@
 #include "all_shapes.hpp"
 #include "dice.hpp"
 #include "meshwise/schedule/direct.hpp"
+#include "meshwise/schedule/one_shot.hpp"
 #include "meshwise/schedule/ring.hpp"
+#include "meshwise/schedule/two_shot.hpp"
 #include "proxy.hpp"
 
 using namespace meshwise;
@@ -57,15 +59,19 @@ bool works(const Schedule& schedule, test::Dice& dice) {
       }
     }
   }
-  std::vector<int> all;
-  for (int r = 0; r < shape.ranks; ++r) all.push_back(r);
   for (int r = 0; r < shape.ranks; ++r) {
     for (int s = 0; s < output_slots(shape, r); ++s) {
       Value value = slots[key(out(r, s), 0)];
       std::sort(value.second.begin(), value.second.end());
       const int block = output_block(shape, r, s);
       if (value.first != block) return false;
-      if (value.second != (combines(shape.operation) ? all : std::vector<int>{origin(shape, block)})) return false;
+      if (combines(shape.operation)) {
+        std::vector<int> wanted;
+        for (int q = 0; q < contributors(shape, r); ++q) wanted.push_back(q);
+        if (value.second != wanted) return false;
+      } else {
+        if (value.second.size() != 1 || !contributes(shape, block, value.second[0])) return false;
+      }
     }
     for (int s = 0; s < input_slots(shape, r); ++s) {
       if (writable_input(shape, r, s)) continue;
@@ -95,7 +101,7 @@ static_assert(verify(Schedule{Shape{Operation::all_reduce, 1, 0, true}, -1, {}})
 }  // namespace
 
 TEST_CASE_TEMPLATE("a schedule lacks nothing, has nothing too much, and is what the oracle says", G, Direct, Ring,
-                   test::Proxy) {
+                   OneShot, TwoShot, test::Proxy) {
   test::Dice dice{1};
   for (const Schedule& schedule : schedules<G>(9)) {
     CAPTURE(test::describe(schedule.shape));
@@ -104,15 +110,18 @@ TEST_CASE_TEMPLATE("a schedule lacks nothing, has nothing too much, and is what 
   }
 }
 
-TEST_CASE_TEMPLATE("every move, source and destination is needed", G, Direct, Ring) {
+TEST_CASE_TEMPLATE("every move, source and destination is needed", G, Direct, Ring, OneShot, TwoShot) {
   for (const Schedule& schedule : schedules<G>(5)) {
     CAPTURE(test::describe(schedule.shape));
     for (std::size_t k = 0; k < schedule.rounds.size(); ++k) {
       for (std::size_t m = 0; m < schedule.rounds[k].size(); ++m) {
         Schedule broken = schedule;
-        broken.rounds[k].erase(broken.rounds[k].begin() + static_cast<std::ptrdiff_t>(m));
-        CHECK(!verify(broken).ok());
         const Move& move = schedule.rounds[k][m];
+        // The one move that may be left out in place: it brings a root's block to where it already is.
+        const bool idle =
+            move.from.size() == 1 && place(schedule.shape, move.from[0]) == place(schedule.shape, move.to[0]);
+        broken.rounds[k].erase(broken.rounds[k].begin() + static_cast<std::ptrdiff_t>(m));
+        CHECK(verify(broken).ok() == idle);
         for (std::size_t i = 0; move.from.size() > 1 && i < move.from.size(); ++i) {
           broken = schedule;
           auto& from = broken.rounds[k][m].from;
@@ -263,10 +272,111 @@ TEST_CASE("the order of combination decides whether a result is reproducible") {
   CHECK(!verify(schedule(false, true)).left_fold_in_rank_order);
 }
 
+TEST_CASE("stored partial sums are a left fold, but not the canonical one; in scans they are") {
+  const Shape shape{Operation::reduce, 3, 0, false};
+  const auto left = [&](bool stored) {
+    Schedule result{shape, 1, {{}, {}}};
+    for (int b = 0; b < 3; ++b) {
+      if (stored) {
+        result.rounds[0].push_back(Move{b, b, {in(0, b), in(1, b)}, {tmp(b, 0)}});
+        result.rounds[1].push_back(Move{b, b, {tmp(b, 0), in(2, b)}, {out(0, b)}});
+      } else {
+        result.rounds[0].push_back(Move{b, b, {in(0, b), in(1, b), in(2, b)}, {out(0, b)}});
+      }
+    }
+    return verify(result);
+  };
+  CHECK((left(false).left_fold_in_rank_order && left(false).canonical));
+  CHECK((left(true).left_fold_in_rank_order && !left(true).canonical));
+  const Schedule steps = materialise<Direct>(Shape{Operation::inclusive_scan, 4, 0, false});
+  CHECK((verify(steps).left_fold_in_rank_order && verify(steps).canonical));
+  const Schedule at_once = materialise<OneShot>(Shape{Operation::inclusive_scan, 4, 0, false});
+  CHECK((verify(at_once).left_fold_in_rank_order && !verify(at_once).canonical));
+}
+
+TEST_CASE("replicas are identical if their trees differ in the order of pairs at most") {
+  const Shape shape{Operation::all_reduce, 4, 0, false};
+  // Recursive doubling in which every rank puts its own partial result first, or the lower one; or a rank that brackets
+  // from the left.
+  const auto doubling = [&](bool own_first, bool odd_one) {
+    Schedule result{shape, 4, {{}, {}}};
+    for (int r = 0; r < 4; ++r) {
+      const int near = r ^ 1;
+      const int far = r ^ 2;
+      const bool swap = !own_first && near < r;
+      if (odd_one && r == 3) {
+        result.rounds[0].push_back(Move{r, 0, {in(0, 0, 4), in(1, 0, 4)}, {tmp(r, 0, 4)}});
+        result.rounds[1].push_back(Move{r, 0, {tmp(r, 0, 4), in(2, 0, 4), in(3, 0, 4)}, {out(r, 0, 4)}});
+        continue;
+      }
+      result.rounds[0].push_back(Move{r, 0, {in(swap ? near : r, 0, 4), in(swap ? r : near, 0, 4)}, {tmp(r, 0, 4)}});
+      const bool last = !own_first && far < r;
+      result.rounds[1].push_back(Move{r, 0, {tmp(last ? far : r, 0, 4), tmp(last ? r : far, 0, 4)}, {out(r, 0, 4)}});
+    }
+    return result;
+  };
+  Verdict verdict = verify(doubling(false, false));
+  REQUIRE(verdict.ok());
+  CHECK((verdict.identical_on_all_ranks && verdict.in_rank_order && !verdict.left_fold_in_rank_order));
+  verdict = verify(doubling(true, false));
+  REQUIRE(verdict.ok());
+  CHECK((verdict.identical_on_all_ranks && !verdict.in_rank_order));
+  // With its partner's partial result taken from rank 1, which is the same sum, the odd one is the only difference.
+  Schedule odd = doubling(false, true);
+  for (Piece& piece : move_of(odd, 1, 1).from) {
+    if (piece.rank == 3) piece.rank = 2;
+  }
+  verdict = verify(odd);
+  REQUIRE(verdict.ok());
+  CHECK((!verdict.identical_on_all_ranks && verdict.in_rank_order));
+}
+
 TEST_CASE("a repetition hidden behind the right number of contributions is found") {
   const Shape shape{Operation::all_reduce, 2, 0, false};
   Schedule broken{shape, 0, {{Move{0, 0, {in(0, 0), in(0, 0)}, {out(0, 0), out(1, 0)}}}}};
   CHECK(verify(broken).fault == Fault::contribution_repeated);
+}
+
+TEST_CASE("a scan that holds too much, too little or a stranger is found") {
+  Schedule broken = materialise<Direct>(Shape{Operation::inclusive_scan, 3, 0, false});
+  move_of(broken, 2, 0).from[1].rank = 1;
+  CHECK(verify(broken).fault == Fault::contribution_repeated);
+  broken = materialise<OneShot>(Shape{Operation::inclusive_scan, 3, 0, false});
+  move_of(broken, 0, 1).from[1].rank = 2;
+  Verdict verdict = verify(broken);
+  CHECK(verdict.fault == Fault::contribution_foreign);
+  CHECK(verdict.rank == 1);
+  broken = materialise<OneShot>(Shape{Operation::exclusive_scan, 4, 0, false});
+  move_of(broken, 0, 2).from.pop_back();
+  verdict = verify(broken);
+  CHECK(verdict.fault == Fault::contribution_missing);
+  CHECK(verdict.rank == 3);
+  // The same sum wanted by two ranks can be right for one of them only.
+  const Shape shape{Operation::inclusive_scan, 2, 0, false};
+  const Move sum{0, 0, {in(0, 0, 2), in(1, 0, 2)}, {out(0, 0, 2), out(1, 0, 2)}};
+  CHECK(verify(Schedule{shape, 0, {{sum}}}).fault == Fault::contribution_repeated);
+  const Move own{0, 0, {in(0, 0, 2)}, {out(0, 0, 2), out(1, 0, 2)}};
+  CHECK(verify(Schedule{shape, 0, {{own}}}).fault == Fault::contribution_missing);
+}
+
+TEST_CASE("equal sums of many ranks are one value, looked at once") {
+  // Own partial result first: on 256 ranks 2^16 outputs of 256 contributions each, in as many orders as there are
+  // ranks.
+  const int p = 256;
+  const Shape shape{Operation::all_reduce, p, 0, false};
+  Schedule schedule{shape, 2 * p, {}};
+  for (int distance = 1, k = 0; distance < p; distance *= 2, ++k) {
+    Round round;
+    for (int r = 0; r < p; ++r) {
+      const auto held = [&](int rank) { return k == 0 ? in(rank, 0, p) : tmp(rank, (k % 2) * p, p); };
+      const Piece to = 2 * distance == p ? out(r, 0, p) : tmp(r, ((k + 1) % 2) * p, p);
+      round.push_back(Move{r, 0, {held(r), held(r ^ distance)}, {to}});
+    }
+    schedule.rounds.push_back(std::move(round));
+  }
+  const Verdict verdict = verify(schedule);
+  REQUIRE_MESSAGE(verdict.ok(), text(verdict.fault));
+  CHECK((verdict.identical_on_all_ranks && !verdict.in_rank_order));
 }
 
 TEST_CASE("counts tell reads from writes and group messages by pair and round") {
@@ -287,7 +397,7 @@ TEST_CASE("counts tell reads from writes and group messages by pair and round") 
   CHECK(proxy.messages == 6);
 }
 
-TEST_CASE_TEMPLATE("what passes after random damage still works", G, Direct, Ring, test::Proxy) {
+TEST_CASE_TEMPLATE("what passes after random damage still works", G, Direct, Ring, OneShot, TwoShot, test::Proxy) {
   test::Dice dice{20240229};
   int passed = 0;
   int failed = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshwise/schedule/detail/lane_order.hpp"
 #include "meshwise/schedule/generator.hpp"
 #include "meshwise/schedule/plan.hpp"
 
@@ -127,35 +128,64 @@ constexpr bool touches(const Move& move, int rank) {
   return false;
 }
 
+/// The plan for several lanes from that for one: every lane has the same waits on its own steps, the first lane to
+/// need an entry waits for it, and the exit waits for the last lane. `orders` of the plan's rank and of all it names.
+constexpr void spread_over_lanes(Plan& plan, int lanes, int rounds, const std::vector<LaneOrder>& orders) {
+  const Plan single = std::move(plan);
+  plan = Plan{single.shape, single.rank, lanes, single.scratch_slots, {}, {}};
+  plan.steps.reserve(single.steps.size() * static_cast<std::size_t>(lanes));
+  std::vector<int> known(orders.size(), 0);
+  const auto add = [&](std::vector<Wait>& waits, Wait wait, int lane) {
+    const auto peer = static_cast<std::size_t>(wait.rank);
+    if (wait.step > 1) wait.step = orders[peer].index(wait.step - 2, lane, lanes) + 2;
+    if (wait.step <= known[peer]) return;
+    waits.push_back(wait);
+    known[peer] = wait.step;
+  };
+  const LaneOrder& own = orders[static_cast<std::size_t>(single.rank)];
+  in_lane_order(rounds, lanes, [&](int round, int lane) {
+    for (int i = own.begin(round); i < own.end(round); ++i) {
+      const Step& step = single.steps[static_cast<std::size_t>(i)];
+      plan.steps.push_back(Step{step.move, lane, {}});
+      for (const Wait& wait : step.waits) add(plan.steps.back().waits, wait, lane);
+    }
+  });
+  for (const Wait& wait : single.exit) add(plan.exit, wait, lanes - 1);
+}
+
 }  // namespace detail
 
 /// The plan of one rank: its moves, each with the waits that make it safe however the ranks are skewed.
 ///
-/// Waits follow from what the moves touch, nothing is written by hand. A step waits for the moves of earlier rounds
-/// that wrote what it reads (on their last step), that read or wrote what it writes, and for the entry of every rank
-/// whose buffer it touches. The exit waits for the last step of every rank that touches a buffer of this one. A wait
-/// that an earlier one on the same rank implies is left out. Since waits only point to earlier rounds, the plans of
-/// all ranks cannot dead-lock.
+/// `lanes` slice every slot, scratch included, outside of the schedule: each lane runs all rounds on its slice, one
+/// round behind the lane before it. Every rank orders its steps by round + lane, then lane, then as `by` lists them.
+/// Waits follow from what the moves touch, nothing is written by hand. A step waits for the moves of earlier rounds on
+/// its lane that wrote what it reads (on their last step), that read or wrote what it writes, and for the entry of
+/// every rank whose buffer it touches. The exit waits for the last step of every rank that touches a buffer of this
+/// one. A wait that an earlier one on the same rank implies is left out. Since waits only point backwards in the one
+/// order of all ranks, their plans cannot dead-lock.
 ///
-/// Cost: only the ranks that share a buffer with this one are looked at (two for a ring), each once per round.
-/// Errors: `invalid_argument` for a shape that `G` does not support, or a rank outside of it.
+/// Cost: only the ranks that share a buffer with this one are looked at (two for a ring), each once per round; with
+/// several lanes, as many steps more.
+/// Errors: `invalid_argument` for a shape that `G` does not support, a rank outside of it, or no lane.
 template <Generator G>
-constexpr Plan compile(const Shape& shape, int rank) {
-  detail::require_shape<G>("compile", shape, rank);
-  const int rounds = G::rounds(shape);
+constexpr Plan compile(const G& generator, const Shape& shape, int rank, int lanes = 1) {
+  detail::require_shape("compile", generator, shape, rank);
+  detail::require_lanes("compile", lanes);
+  const int rounds = generator.rounds(shape);
   Plan plan;
   plan.shape = shape;
   plan.rank = rank;
-  plan.scratch_slots = G::scratch_slots(shape);
+  plan.scratch_slots = generator.scratch_slots(shape);
 
   detail::RankSet owners(shape.ranks);  // of the buffers that matter: mine and those I touch
   owners.add(rank);
   std::vector<int> round_of;
   for (int k = 0; k < rounds; ++k) {
-    for (Move& move : G::by(shape, rank, k)) {
+    for (Move& move : generator.by(shape, rank, k)) {
       for (const Piece& piece : move.from) owners.add(piece.rank);
       for (const Piece& piece : move.to) owners.add(piece.rank);
-      plan.steps.push_back(Step{std::move(move), {}});
+      plan.steps.push_back(Step{std::move(move), 0, {}});
       round_of.push_back(k);
     }
   }
@@ -163,7 +193,7 @@ constexpr Plan compile(const Shape& shape, int rank) {
   for (const int owner : owners.list()) {
     actors.add(owner);
     for (int k = 0; k < rounds; ++k) {
-      for (const int partner : G::partners(shape, owner, k)) actors.add(partner);
+      for (const int partner : generator.partners(shape, owner, k)) actors.add(partner);
     }
   }
 
@@ -178,6 +208,7 @@ constexpr Plan compile(const Shape& shape, int rank) {
   std::vector<int> needed(size, 0);  // progress that the step at hand needs
   std::vector<int> last(size, 0);    // progress after the last step that touches my buffers
   std::vector<int> peers;
+  std::vector<detail::LaneOrder> orders(lanes > 1 ? size : 0);
   std::size_t mine = 0;
   for (int k = 0; k < rounds; ++k) {
     for (; mine < plan.steps.size() && round_of[mine] == k; ++mine) {
@@ -203,19 +234,27 @@ constexpr Plan compile(const Shape& shape, int rank) {
       }
     }
     for (const int actor : actors.list()) {
-      for (const Move& move : G::by(shape, actor, k)) {
+      for (const Move& move : generator.by(shape, actor, k)) {
         int& index = done[static_cast<std::size_t>(actor)];
         if (several) history.record(move, index);
         if (actor != rank && detail::touches(move, rank)) last[static_cast<std::size_t>(actor)] = index + 2;
         ++index;
       }
+      if (lanes > 1) orders[static_cast<std::size_t>(actor)].end_round(done[static_cast<std::size_t>(actor)]);
     }
   }
   for (const int actor : actors.list()) {
     const int progress = last[static_cast<std::size_t>(actor)];
     if (progress > known[static_cast<std::size_t>(actor)]) plan.exit.push_back(Wait{actor, progress});
   }
+  if (lanes > 1) detail::spread_over_lanes(plan, lanes, rounds, orders);
   return plan;
+}
+
+/// The same for a generator without parameters.
+template <Generator G>
+constexpr Plan compile(const Shape& shape, int rank, int lanes = 1) {
+  return compile(G{}, shape, rank, lanes);
 }
 
 }  // namespace meshwise

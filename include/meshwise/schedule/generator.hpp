@@ -15,7 +15,8 @@ namespace meshwise {
 
 /// An algorithm that writes schedules lazily: a rank asks for its own moves, whatever the number of ranks.
 ///
-/// All members are static, constexpr and cost no more than what they return:
+/// A generator is a value: most are empty, some carry what they need to know of the topology (the dims of a torus, the
+/// nodes of a hierarchy). All members are const, constexpr and cost no more than what they return:
 ///   name                           a word for messages and environment variables
 ///   supports(shape)                whether the other members may be called
 ///   rounds(shape)                  the number of rounds
@@ -23,40 +24,34 @@ namespace meshwise {
 ///   by(shape, rank, round)         the moves which that rank performs in that round, in its order
 ///   partners(shape, rank, round)   the other ranks whose moves in that round touch a buffer of `rank`; may name
 ///                                  more, never fewer; ascending or not, each once
+/// and may have
+///   alike(shape, round)            how many rounds, from this one on, cost the same on every rank: the same number of
+///                                  blocks moved along the same kinds of links; 1 without this member
 template <class G>
-concept Generator = requires(const Shape& shape, int number) {
-  { G::name } -> std::convertible_to<const char*>;
-  { G::supports(shape) } -> std::same_as<bool>;
-  { G::rounds(shape) } -> std::same_as<int>;
-  { G::scratch_slots(shape) } -> std::same_as<int>;
-  { G::by(shape, number, number) } -> std::same_as<std::vector<Move>>;
-  { G::partners(shape, number, number) } -> std::same_as<std::vector<int>>;
+concept Generator = requires(const G& generator, const Shape& shape, int number) {
+  { generator.name } -> std::convertible_to<const char*>;
+  { generator.supports(shape) } -> std::same_as<bool>;
+  { generator.rounds(shape) } -> std::same_as<int>;
+  { generator.scratch_slots(shape) } -> std::same_as<int>;
+  { generator.by(shape, number, number) } -> std::same_as<std::vector<Move>>;
+  { generator.partners(shape, number, number) } -> std::same_as<std::vector<int>>;
 };
 
 namespace detail {
 
-constexpr const char* operation_text(Operation operation) {
-  switch (operation) {
-    case Operation::all_reduce: return "all_reduce";
-    case Operation::reduce_scatter: return "reduce_scatter";
-    case Operation::all_gather: return "all_gather";
-    case Operation::broadcast: return "broadcast";
-    case Operation::all_to_all: return "all_to_all";
-  }
-  return "no operation";
-}
-
 [[noreturn]] inline void refuse_shape(const char* function, const char* generator, const Shape& shape, int rank) {
-  const std::string found = std::string(operation_text(shape.operation)) + (shape.in_place ? " in place" : "") +
+  const std::string found = std::string(operation_name(shape.operation)) + (shape.in_place ? " in place" : "") +
                             " on " + std::to_string(shape.ranks) + " ranks, root " + std::to_string(shape.root) +
                             ", for rank " + std::to_string(rank);
-  fail(function, std::string("a shape that ") + generator + " supports and a rank in it", found,
-       "ranks must be at least 1, root and rank less than ranks, all_to_all out of place");
+  fail(
+      function, std::string("a shape that ") + generator + " supports and a rank in it", found,
+      "ranks must be at least 1, root and rank less than ranks; not every algorithm does every operation, or in place");
 }
 
 template <Generator G>
-constexpr void require_shape(const char* function, const Shape& shape, int rank) {
-  if (!G::supports(shape) || rank < 0 || rank >= shape.ranks) refuse_shape(function, G::name, shape, rank);
+constexpr void require_shape(const char* function, const G& generator, const Shape& shape, int rank) {
+  if (!generator.supports(shape) || rank < 0 || rank >= shape.ranks)
+    refuse_shape(function, generator.name, shape, rank);
 }
 
 /// Every rank but one, beginning with its successor.
@@ -92,20 +87,26 @@ constexpr void add_copy(std::vector<Move>& moves, const Shape& shape, int by, in
 ///
 /// Cost: as many moves as the schedule has. Errors: `invalid_argument` for a shape that `G` does not support.
 template <Generator G>
-constexpr Schedule materialise(const Shape& shape) {
-  detail::require_shape<G>("materialise", shape, 0);
+constexpr Schedule materialise(const G& generator, const Shape& shape) {
+  detail::require_shape("materialise", generator, shape, 0);
   Schedule schedule;
   schedule.shape = shape;
-  schedule.scratch_slots = G::scratch_slots(shape);
-  const int rounds = G::rounds(shape);
+  schedule.scratch_slots = generator.scratch_slots(shape);
+  const int rounds = generator.rounds(shape);
   for (int k = 0; k < rounds; ++k) {
     Round round;
     for (int rank = 0; rank < shape.ranks; ++rank) {
-      for (Move& move : G::by(shape, rank, k)) round.push_back(std::move(move));
+      for (Move& move : generator.by(shape, rank, k)) round.push_back(std::move(move));
     }
     schedule.rounds.push_back(std::move(round));
   }
   return schedule;
+}
+
+/// The same for a generator without parameters.
+template <Generator G>
+constexpr Schedule materialise(const Shape& shape) {
+  return materialise(G{}, shape);
 }
 
 }  // namespace meshwise

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
+#include "meshwise/schedule/detail/lane_order.hpp"
 #include "meshwise/schedule/generator.hpp"
 #include "meshwise/schedule/message_plan.hpp"
 
@@ -42,7 +44,7 @@ class Lowering {
     }
     Move spread{rank_, move.block, {result}, {}};
     for (const Piece& piece : move.to) {
-      if (piece.rank == rank_ && place(shape_, piece) != place(shape_, result)) spread.to.push_back(piece);
+      if (piece.rank == rank_ && !same(piece, result)) spread.to.push_back(piece);
     }
     if (!spread.to.empty()) fetch_.moves.push_back(std::move(spread));
     for (const Piece& piece : move.to) {
@@ -73,6 +75,12 @@ class Lowering {
   }
 
  private:
+  /// Whether two pieces of this rank need no copy. Where one plan serves in and out of place, only literally.
+  constexpr bool same(const Piece& a, const Piece& b) const {
+    const bool both = rooted(shape_.operation) && shape_.operation != Operation::broadcast;
+    return both ? a == b : place(shape_, a) == place(shape_, b);
+  }
+
   constexpr Piece reserve(int count) {
     const Piece piece{rank_, Buffer::scratch, next_free_, count};
     next_free_ += count;
@@ -97,27 +105,50 @@ class Lowering {
 /// step at both ends, and so is a push. Every rank counts rounds alike and leaves out the steps in which it has nothing
 /// to do, which cannot dead-lock: a message is in the same step of the same round at both ends.
 ///
+/// `lanes` slice every slot, scratch included, outside of the schedule; all ranks run the rounds of all lanes in the
+/// order of round + lane, then lane, as `compile` has it, each round of a lane being its one or two steps.
+///
 /// Scratch: that of the schedule, plus a slot for each foreign source that the rank combines in one round (one for a
 /// ring, p - 1 for a direct reduction) and for a result without a destination at home.
-/// Cost: the moves of this rank and of its partners in each round.
-/// Errors: `invalid_argument` for a shape that `G` does not support, or a rank outside of it.
+/// Cost: the moves of this rank and of its partners in each round; with several lanes, as many steps more.
+/// Errors: `invalid_argument` for a shape that `G` does not support, a rank outside of it, or no lane.
 template <Generator G>
-constexpr MessagePlan lower(const Shape& shape, int rank) {
-  detail::require_shape<G>("lower", shape, rank);
+constexpr MessagePlan lower(const G& generator, const Shape& shape, int rank, int lanes = 1) {
+  detail::require_shape("lower", generator, shape, rank);
+  detail::require_lanes("lower", lanes);
   MessagePlan plan;
   plan.shape = shape;
   plan.rank = rank;
-  plan.scratch_slots = G::scratch_slots(shape);
+  plan.lanes = lanes;
+  plan.scratch_slots = generator.scratch_slots(shape);
   detail::Lowering lowering(shape, rank, plan.scratch_slots);
-  const int rounds = G::rounds(shape);
+  detail::LaneOrder order;
+  const int rounds = generator.rounds(shape);
   for (int k = 0; k < rounds; ++k) {
-    for (const Move& move : G::by(shape, rank, k)) lowering.perform(move);
-    for (const int partner : G::partners(shape, rank, k)) {
-      for (const Move& move : G::by(shape, partner, k)) lowering.serve(move);
+    for (const Move& move : generator.by(shape, rank, k)) lowering.perform(move);
+    for (const int partner : generator.partners(shape, rank, k)) {
+      for (const Move& move : generator.by(shape, partner, k)) lowering.serve(move);
     }
     lowering.finish(plan);
+    if (lanes > 1) order.end_round(static_cast<int>(plan.steps.size()));
   }
+  if (lanes == 1) return plan;
+  const std::vector<MessageStep> single = std::move(plan.steps);
+  plan.steps.clear();
+  plan.steps.reserve(single.size() * static_cast<std::size_t>(lanes));
+  detail::in_lane_order(rounds, lanes, [&](int round, int lane) {
+    for (int i = order.begin(round); i < order.end(round); ++i) {
+      plan.steps.push_back(single[static_cast<std::size_t>(i)]);
+      plan.steps.back().lane = lane;
+    }
+  });
   return plan;
+}
+
+/// The same for a generator without parameters.
+template <Generator G>
+constexpr MessagePlan lower(const Shape& shape, int rank, int lanes = 1) {
+  return lower(G{}, shape, rank, lanes);
 }
 
 }  // namespace meshwise

@@ -22,6 +22,7 @@ struct Message {
 /// complete perform the moves in order; when the sends are complete too, the step ends. Nothing in a step overlaps
 /// anything that is still in flight, and no send needs a buffer of the transport to make progress.
 struct MessageStep {
+  int lane = 0;  ///< which slice of every slot the messages and moves of this step carry
   std::vector<Message> sends;
   std::vector<Message> receives;
   std::vector<Move> moves;  ///< all pieces lie on this rank
@@ -31,6 +32,7 @@ struct MessageStep {
 struct MessagePlan {
   Shape shape;
   int rank = 0;
+  int lanes = 1;
   int scratch_slots = 0;  ///< of this rank: those of the schedule, then those in which foreign sources arrive
   std::vector<MessageStep> steps;
 };

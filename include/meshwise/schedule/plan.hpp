@@ -18,9 +18,10 @@ struct Wait {
   friend constexpr bool operator==(const Wait&, const Wait&) = default;
 };
 
-/// One move of this rank, and what must have happened before it.
+/// One move of this rank on one lane, and what must have happened before it.
 struct Step {
   Move move;
+  int lane = 0;             ///< which slice of every slot: lane l of n takes part l of n of each block
   std::vector<Wait> waits;  ///< at most one per rank, other ranks only
 };
 
@@ -29,6 +30,7 @@ struct Step {
 struct Plan {
   Shape shape;
   int rank = 0;
+  int lanes = 1;
   int scratch_slots = 0;
   std::vector<Step> steps;
   std::vector<Wait> exit;

@@ -4,10 +4,24 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwise/schedule/routes.hpp"
+
 namespace meshwise {
 
-/// The collectives that schedules describe. A barrier is an all_reduce of nothing.
-enum class Operation : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, all_to_all };
+/// The collectives that schedules describe. A barrier is an all_reduce of nothing. The values are stable.
+enum class Operation : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  all_to_all,
+  reduce,
+  gather,
+  scatter,
+  inclusive_scan,
+  exclusive_scan,
+  exchange,
+};
 
 /// The three memories of a rank that a move may touch.
 enum class Buffer : std::uint8_t { input, output, scratch };
@@ -16,10 +30,15 @@ enum class Buffer : std::uint8_t { input, output, scratch };
 struct Shape {
   Operation operation = Operation::all_reduce;
   int ranks = 1;
-  int root = 0;           ///< broadcast only
-  bool in_place = false;  ///< input and output share memory, in the operation's documented way
+  int root = 0;                    ///< broadcast, reduce, gather, scatter; 0 for the others
+  bool in_place = false;           ///< input and output share memory, in the operation's documented way
+  const Routes* routes = nullptr;  ///< exchange only; outlives the shape
 
-  friend constexpr bool operator==(const Shape&, const Shape&) = default;
+  /// Routes are compared by what they say, not by where they are.
+  friend constexpr bool operator==(const Shape& a, const Shape& b) {
+    return a.operation == b.operation && a.ranks == b.ranks && a.root == b.root && a.in_place == b.in_place &&
+           (a.routes == b.routes || (a.routes != nullptr && b.routes != nullptr && *a.routes == *b.routes));
+  }
 };
 
 /// `count` consecutive slots of one buffer of one rank. Slots have no length: the blocks they hold have.

@@ -19,6 +19,7 @@ enum class Fault : std::uint8_t {
   output_wrong_block,     ///< an output slot ends with another block
   contribution_missing,   ///< an output lacks the contribution of a rank
   contribution_repeated,  ///< an output holds the contribution of a rank twice
+  contribution_foreign,   ///< an output holds the contribution of a rank that has no part in it
 };
 
 /// A fault in words.
@@ -36,6 +37,7 @@ constexpr const char* text(Fault fault) {
     case Fault::output_wrong_block: return "an output slot with the wrong block";
     case Fault::contribution_missing: return "an output without the contribution of some rank";
     case Fault::contribution_repeated: return "an output with a repeated contribution";
+    case Fault::contribution_foreign: return "an output with the contribution of a rank that has no part in it";
   }
   return "unknown fault";
 }
@@ -56,9 +58,21 @@ struct Verdict {
   int rank = -1;   ///< of the piece at fault
   int slot = -1;   ///< of the piece at fault
 
-  /// Every output is the left fold of the contributions of ranks 0, 1, ..., p - 1 (of one rank if nothing is
-  /// combined). Then the result does not depend on the algorithm, bit for bit.
+  /// In every output the contributions stand in rank order, however they are bracketed: what a reduction needs that is
+  /// associative but does not commute. True if nothing is combined.
+  bool in_rank_order = false;
+  /// Every output is the left fold of the contributions of ranks 0, 1, ... (of one rank if nothing is combined). Then
+  /// the result does not depend on the algorithm, bit for bit, if partial results are stored as exactly as they are
+  /// computed; a move rounds when it stores bf16, fp16 or fp8.
   bool left_fold_in_rank_order = false;
+  /// Every output is that left fold with the roundings of its definition: one move combines all contributions; in scans
+  /// a move combines the prefix before and the next contribution. Then the result does not depend on the algorithm, bit
+  /// for bit, whatever the element.
+  bool canonical = false;
+  /// All ranks that get a block, combined from the same contributions, get the value of the same tree: the same
+  /// brackets and the same moves, the first two operands of a move taken as a pair without order. So the bits are the
+  /// same on all ranks, for a reduction that commutes; for another one `in_rank_order` leaves no pair to exchange.
+  bool identical_on_all_ranks = false;
   int rounds = 0;
   std::int64_t moves = 0;
   Count read;                 ///< blocks that moves read from ranks other than their performer

@@ -14,41 +14,67 @@ namespace meshwise {
 
 namespace detail {
 
-/// Whether every output slot holds what the contract wants; notes the first fault and the order of combination.
+/// Whether every output slot holds what the contract wants; notes the first fault, or the order of combination.
 constexpr void check_outputs(const Shape& shape, const Memory& memory, Verdict& verdict) {
+  const Symbols& symbols = memory.symbols;
   const auto faulty = [&verdict](Fault fault, int rank, int slot) {
     verdict.fault = fault;
     verdict.rank = rank;
     verdict.slot = slot;
   };
-  // Outputs share values (an all_reduce has p of them in p * p slots), so each is looked at once.
-  std::vector<char> fine(static_cast<std::size_t>(memory.symbols.count()), 0);
-  std::vector<int> seen(static_cast<std::size_t>(shape.ranks), -1);
-  bool ordered = true;
+  const bool combined = combines(shape.operation);
+  const bool scan = shape.operation == Operation::inclusive_scan || shape.operation == Operation::exclusive_scan;
+  // Outputs share values (an all_reduce has p of them in p * p slots), so each is looked at once, and of values that
+  // differ in the order of pairs one; for scans once for each number of contributions that is wanted of it.
+  std::vector<int> fine(static_cast<std::size_t>(symbols.count()), 0);
+  std::vector<int> seen(static_cast<std::size_t>(shape.ranks), 0);  // the last check that met each contributor
+  int checks = 0;
+  std::vector<int> common(combined ? static_cast<std::size_t>(blocks(shape)) : 0, Symbols::undefined);
+  bool in_order = true;
+  bool left = true;
+  bool canonical = true;
+  bool identical = true;
   for (int rank = 0; rank < shape.ranks; ++rank) {
+    const int wanted = combined ? contributors(shape, rank) : 1;
     for (int slot = 0; slot < output_slots(shape, rank); ++slot) {
       const int value = memory.value(Piece{rank, Buffer::output, slot, 1}, 0);
       if (value == Symbols::undefined) return faulty(Fault::output_undefined, rank, slot);
-      const int block = memory.symbols.block(value);
+      const int block = symbols.block(value);
       if (block != output_block(shape, rank, slot)) return faulty(Fault::output_wrong_block, rank, slot);
-      if (fine[static_cast<std::size_t>(value)] != 0) continue;
-      const std::int64_t wanted = combines(shape.operation) ? shape.ranks : 1;
-      const std::int64_t leaves = memory.symbols.leaves(value);
-      if (leaves > wanted) return faulty(Fault::contribution_repeated, rank, slot);
-      int position = 0;
-      for (const int contributor : memory.symbols.contributors(value)) {
-        int& mark = seen[static_cast<std::size_t>(contributor)];
-        if (mark == value) return faulty(Fault::contribution_repeated, rank, slot);
-        mark = value;
-        if (combines(shape.operation) ? contributor != position : contributor != origin(shape, block)) ordered = false;
-        ++position;
+      const int form = symbols.form(value);
+      const std::int64_t leaves = symbols.leaves(value);
+      // In rank order from 0 to the last one wanted: nothing is missing, repeated or foreign.
+      const bool plain = combined && leaves == wanted && symbols.ascending(value) && symbols.first_rank(value) == 0 &&
+                         symbols.last_rank(value) == wanted - 1;
+      int& checked = fine[static_cast<std::size_t>(form)];
+      if (!plain && checked != wanted) {
+        if (leaves > wanted) return faulty(Fault::contribution_repeated, rank, slot);
+        ++checks;
+        for (const int contributor : symbols.contributors(value)) {
+          int& mark = seen[static_cast<std::size_t>(contributor)];
+          if (mark == checks) return faulty(Fault::contribution_repeated, rank, slot);
+          mark = checks;
+          if (combined ? contributor >= wanted : !contributes(shape, block, contributor)) {
+            return faulty(Fault::contribution_foreign, rank, slot);
+          }
+        }
+        if (leaves < wanted) return faulty(Fault::contribution_missing, rank, slot);
+        checked = wanted;
       }
-      if (leaves < wanted) return faulty(Fault::contribution_missing, rank, slot);
-      if (!memory.symbols.left_fold(value)) ordered = false;
-      fine[static_cast<std::size_t>(value)] = 1;
+      if (!combined) continue;
+      in_order = in_order && symbols.ascending(value);
+      left = left && symbols.left_fold(value);
+      canonical = canonical && (scan ? symbols.stepwise(value) : symbols.at_once(value));
+      if (wanted != shape.ranks) continue;  // a prefix: no other rank has its contributions
+      int& first = common[static_cast<std::size_t>(block)];
+      if (first == Symbols::undefined) first = form;
+      identical = identical && first == form;
     }
   }
-  verdict.left_fold_in_rank_order = ordered;
+  verdict.in_rank_order = in_order;
+  verdict.left_fold_in_rank_order = in_order && left;
+  verdict.canonical = in_order && canonical;
+  verdict.identical_on_all_ranks = identical;
 }
 
 /// The symbolic execution of a schedule, round by round.
@@ -186,7 +212,8 @@ class Verification {
 /// shared in place included), inputs stay as they were except where an output shares them, and every output ends as
 /// the contract wants, each contribution exactly once. Moves wait for moves of earlier rounds only, so a schedule
 /// that passes cannot dead-lock.
-/// Cost: linear in the pieces of all moves, and ranks^2 for the outputs; usable in constant expressions.
+/// Cost: linear in the slots of all moves' pieces, and in the leaves of all different sums that outputs hold (ranks^2
+/// for an all_reduce); usable in constant expressions.
 constexpr Verdict verify(const Schedule& schedule) {
   if (!valid(schedule.shape) || schedule.scratch_slots < 0) {
     Verdict verdict;

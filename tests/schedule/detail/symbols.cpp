@@ -65,6 +65,52 @@ TEST_CASE("combinations keep order, multiplicity and the shape of the fold") {
   CHECK(symbols.contributors(rotated) == std::vector<int>{2, 3, 0});
   const int twice = symbols.combination({left, left});
   CHECK(symbols.leaves(twice) == 8);
+  CHECK(!symbols.ascending(twice));
+  CHECK((symbols.ascending(left) && symbols.ascending(tree) && symbols.ascending(right)));
+  CHECK(!symbols.ascending(rotated));
+  CHECK((symbols.first_rank(tree) == 0 && symbols.last_rank(tree) == 3));
+  CHECK((symbols.first_rank(rotated) == 2 && symbols.last_rank(rotated) == 0));
+}
+
+TEST_CASE("a fold at once, one step by step, and others") {
+  Symbols symbols;
+  const int a = symbols.contribution(0, 0);
+  const int b = symbols.contribution(0, 1);
+  const int c = symbols.contribution(0, 2);
+  CHECK((symbols.at_once(a) && symbols.stepwise(a)));
+  const int pair = symbols.combination({a, b});
+  CHECK((symbols.at_once(pair) && symbols.stepwise(pair)));
+  const int flat = symbols.combination({a, b, c});
+  CHECK((symbols.at_once(flat) && !symbols.stepwise(flat)));
+  const int steps = symbols.combination({pair, c});
+  CHECK((!symbols.at_once(steps) && symbols.stepwise(steps) && symbols.left_fold(steps)));
+  const int right = symbols.combination({a, symbols.combination({b, c})});
+  CHECK((!symbols.at_once(right) && !symbols.stepwise(right)));
+}
+
+TEST_CASE("equal combinations are one value, and pairs have no order in the form") {
+  Symbols symbols;
+  std::vector<int> leaf;
+  for (int r = 0; r < 200; ++r) leaf.push_back(symbols.contribution(r % 2, r / 2));
+  std::set<int> values;
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    for (int i = 0; i < 200; i += 2) {
+      for (int k = 0; k < 200; k += 4) values.insert(symbols.combination({leaf[std::size_t(i)], leaf[std::size_t(k)]}));
+    }
+    CHECK(values.size() == 100 * 50);
+  }
+  const int a = leaf[0];
+  const int b = leaf[2];
+  const int c = leaf[4];
+  const auto sum = [&](std::vector<int> operands) { return symbols.combination(operands); };
+  CHECK(sum({a, b}) != sum({b, a}));
+  CHECK(symbols.form(sum({a, b})) == symbols.form(sum({b, a})));
+  CHECK(symbols.form(sum({sum({b, a}), c})) == symbols.form(sum({c, sum({a, b})})));
+  CHECK(symbols.form(sum({b, a, c})) == symbols.form(sum({a, b, c})));
+  CHECK(symbols.form(sum({a, c, b})) != symbols.form(sum({a, b, c})));
+  CHECK(symbols.form(sum({sum({a, b}), c})) != symbols.form(sum({a, b, c})));
+  CHECK(symbols.form(sum({sum({a, b}), c})) != symbols.form(sum({a, sum({b, c})})));
+  CHECK(symbols.form(a) == a);
 }
 
 TEST_CASE("the number of leaves saturates instead of overflowing") {
