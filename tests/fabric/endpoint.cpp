@@ -3,11 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "meshwise/collective/all_reduce.hpp"
 #include "meshwise/collective/communicator.hpp"
+#include "meshwise/collective/group.hpp"
 #include "meshwise/collective/send_receive.hpp"
 
 using namespace meshwise;
@@ -20,14 +24,20 @@ class Notes final : public Endpoint {
   Notes(std::vector<std::string>& notes, int rank, int size) : Endpoint(rank, size), notes_(notes) {}
 
   Capabilities capabilities() const override { return {}; }
-  void run(const Call& call) override {
+  bool run(const Call& call) override {
     notes_.push_back(std::string("run ") + call.verb + " on " + std::to_string(call.shape.ranks));
+    return false;
+  }
+  std::unique_ptr<Running> start(const Call& call) override {
+    notes_.push_back(std::string("start ") + call.verb);
+    return nullptr;
   }
   std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void*, std::size_t bytes,
                                      double seconds) override {
     notes_.push_back(std::string(verb) + " " + std::to_string(bytes) + " to " + std::to_string(to) + " tag " +
                      std::to_string(tag) + " within " + std::to_string(static_cast<int>(deadline(seconds))));
     class Done final : public Sending {
+      bool test() override { return true; }
       void wait() override {}
     };
     return std::make_unique<Done>();
@@ -35,6 +45,7 @@ class Notes final : public Endpoint {
   void receive(const char* verb, int from, std::uint64_t, void*, std::size_t bytes, double) override {
     notes_.push_back(std::string(verb) + " " + std::to_string(bytes) + " from " + std::to_string(from));
   }
+  bool try_receive(const char*, int, std::uint64_t, void*, std::size_t) override { return false; }
   std::unique_ptr<Endpoint> split(int color, int) override {
     if (color < 0) return nullptr;
     return std::make_unique<Notes>(notes_, 0, 1);
@@ -64,4 +75,32 @@ TEST_CASE("a communicator knows nothing of its fabric but the endpoint") {
   CHECK(communicator.traffic() == Traffic{3, 1, (4 * 2 + 8) * 8 + 16, 16});
   CHECK(communicator.split(1).size() == 1);
   CHECK(communicator.split(-1).empty());
+}
+
+TEST_CASE("receives are asked of a fabric in the order in which they were begun") {
+  std::vector<std::string> notes;
+  Communicator communicator(std::make_unique<Notes>(notes, 0, 3));
+  std::vector<std::uint8_t> data(100);
+  const std::span all(data);
+  Group first(communicator);
+  first.receive(all.subspan(0, 1), 1, 5);
+  first.receive(all.subspan(10, 2), 2, 5);
+  first.receive(all.subspan(20, 3), 1, 5);
+  Group second(communicator);
+  second.receive(all.subspan(30, 4), 1, 5);
+  second.receive(all.subspan(40, 5), 1, 6);
+  Pending<void> one = first.start();
+  Pending<void> two = second.start();
+  CHECK_FALSE(two.test());
+  receive(communicator, all.subspan(50, 6), 2, MessageOptions{6, -1});  // nobody else expects one like it
+  two.wait();
+  receive(communicator, all.subspan(60, 7), 2, MessageOptions{5, -1});
+  one.wait();
+  receive(communicator, all.subspan(70, 8), 1, MessageOptions{5, -1});
+  const std::vector<std::string> wanted = {"receive 6 from 2", "group 1 from 1",  "group 3 from 1",
+                                           "group 4 from 1",   "group 5 from 1",  "group 2 from 2",
+                                           "receive 7 from 2", "receive 8 from 1"};
+  CHECK(notes == wanted);
+  CHECK(communicator.traffic().calls == 5);
+  CHECK(communicator.traffic().messages == 8);
 }

@@ -55,14 +55,14 @@ TEST_CASE("pieces with different strides are walked in step") {
           for (int rank = 0; rank < sources; ++rank) move.from.push_back(Piece{rank, Buffer::input, 0, 1});
           move.to = {Piece{2, Buffer::output, 0, 1}, Piece{3, Buffer::output, 0, 1}};
           detail::Mover mover;
-          mover.begin(call, 0);
+          mover.begin(call, detail::MoveOptions{});
           std::array<detail::Addresses, 4> addresses;
           for (std::size_t rank = 0; rank < 4; ++rank) {
             auto* const bytes = reinterpret_cast<std::byte*>(memory[rank].data());
-            addresses[rank] = {bytes, bytes, nullptr};
+            addresses[rank] = {bytes, bytes, nullptr, nullptr};
           }
           mover.perform(
-              move, [&](int rank) { return addresses[static_cast<std::size_t>(rank)]; }, true);
+              move, 0, [&](int rank) { return addresses[static_cast<std::size_t>(rank)]; }, true);
           CHECK(mover.moved() == static_cast<std::uint64_t>(sources - 1 + 2) * 24 * 4);
 
           for (const std::size_t rank : {2U, 3U}) {
@@ -86,21 +86,85 @@ TEST_CASE("empty pieces touch nothing, and null is a fine address for them") {
   call.shape.ranks = 4;
   call.regions = Regions{&look_up, &table};
   detail::Mover mover;
-  mover.begin(call, 0);
+  mover.begin(call, detail::MoveOptions{});
   const Move move{0, 0, {Piece{1, Buffer::input, 0, 1}}, {Piece{0, Buffer::output, 0, 1}}};
   mover.perform(
-      move, [](int) { return detail::Addresses{}; }, false);
+      move, 0, [](int) { return detail::Addresses{}; }, false);
   CHECK(mover.moved() == 0);
 }
 
-TEST_CASE("scratch slots are as large as the largest block, in whole lines") {
+TEST_CASE("scratch slots are as large as the largest block, in whole lines unless all are equal") {
   Table table{};
   table.output = {{{0, 1, 0, 1}, {1, 50, 0, 1}, {51, 3, 0, 1}, {}}};
   Call call;
   call.shape = Shape{Operation::reduce_scatter, 4, 0, false};
   call.element_size = 4;
   call.regions = Regions{&look_up, &table};
-  CHECK(detail::scratch_slot_bytes(call, 4) == 256);
+  CHECK(detail::scratch_layout(call, 4, 1).slot == 256);
+  // Lanes cut 50 elements as 16, 16 and 18: each has a place of its own, whichever block is there.
+  CHECK(detail::scratch_layout(call, 4, 3).lane == 128);
+  CHECK(detail::scratch_layout(call, 4, 3).slot == 3 * 128);
   table.output = {};
-  CHECK(detail::scratch_slot_bytes(call, 4) == 0);
+  CHECK(detail::scratch_layout(call, 4, 1).slot == 0);
+  table.output = {{{0, 5, 0, 1}, {5, 5, 0, 1}, {10, 1, 2, 5}, {20, 5, 0, 1}}};
+  CHECK(detail::scratch_layout(call, 4, 1).slot == 20);
+  CHECK(detail::scratch_layout(call, 4, 3).slot == 20);
+  CHECK(detail::scratch_layout(call, 4, 3).lane == 0);
+}
+
+namespace {
+
+/// Slots of 5 elements in a row on rank 0; on rank 1 with a gap after slot 1.
+Region rows(const void*, const Shape&, Buffer, int rank, int slot) {
+  const auto at = static_cast<std::size_t>(slot);
+  return Region{at * 5 + (rank == 1 && slot > 1 ? 2 : 0), 5, 5, 1};
+}
+
+std::size_t kernel_calls = 0;
+
+void counting(std::size_t count, const void* const* from, int sources, void* const* to, int destinations,
+              bool streaming) {
+  ++kernel_calls;
+  reduce_kernel<std::int32_t, Sum>()(count, from, sources, to, destinations, streaming);
+}
+
+/// Combines slots 0 to 3 of two ranks into scratch and counts the calls of the kernel.
+std::size_t calls_for(int other, int lanes) {
+  std::vector<std::vector<std::int32_t>> memory(4, std::vector<std::int32_t>(40));
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    for (std::size_t i = 0; i < 40; ++i) memory[rank][i] = static_cast<std::int32_t>(100 * rank + i);
+  }
+  Call call;
+  call.shape.ranks = 4;
+  call.element_size = 4;
+  call.kernel = &counting;
+  call.regions.locate = &rows;
+  const Move move{0, 0, {{0, Buffer::input, 0, 4}, {other, Buffer::input, 0, 4}}, {{3, Buffer::scratch, 0, 4}}};
+  detail::Mover mover;
+  detail::MoveOptions options;
+  options.scratch_slot = 20;
+  options.lanes = lanes;
+  mover.begin(call, options);
+  kernel_calls = 0;
+  const auto addresses = [&](int rank) {
+    auto* const bytes = reinterpret_cast<std::byte*>(memory[static_cast<std::size_t>(rank)].data());
+    return detail::Addresses{bytes, bytes, bytes, nullptr};
+  };
+  for (int lane = 0; lane < lanes; ++lane) mover.perform(move, lane, addresses, true);
+  bool right = true;
+  for (std::size_t i = 0; i < 20; ++i) {
+    const std::size_t there = i + (other == 1 && i >= 10 ? 2 : 0);
+    right = right && memory[3][i] == static_cast<std::int32_t>(i + 100 * static_cast<std::size_t>(other) + there);
+  }
+  CHECK(right);
+  CHECK(mover.moved() == 2 * 20 * 4);
+  return kernel_calls;
+}
+
+}  // namespace
+
+TEST_CASE("slots that follow each other in every piece are one call of the kernel") {
+  CHECK(calls_for(2, 1) == 1);
+  CHECK(calls_for(1, 1) == 2);
+  CHECK(calls_for(2, 3) == 1);  // a slot is less than a line: one lane has it all
 }

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "meshwise/schedule/question.hpp"
 #include "meshwise/trace/traffic.hpp"
 
 namespace meshwise {
@@ -23,8 +26,48 @@ class Sending {
   Sending& operator=(const Sending&) = delete;
   virtual ~Sending() = default;
 
+  /// Whether the data may be changed, without waiting. Errors: as `Endpoint::receive`, but for the deadline.
+  virtual bool test() = 0;
+
   /// Returns when the data may be changed. Errors: as `Endpoint::receive`.
   virtual void wait() = 0;
+};
+
+/// A collective on its way.
+///
+/// Progress is made by `test` and `wait` of any operation of the same endpoint, by its blocking calls, and by the waits
+/// of the same thread on other endpoints of this rank; operations of one endpoint complete in the order in which they
+/// were started. Lifetime: destroying an unfinished one aborts the group and waits
+/// until nobody touches the caller's buffers any more. Must not outlive its endpoint.
+class Running {
+ public:
+  Running() = default;
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  virtual ~Running() = default;
+
+  /// Does what can be done without waiting. True when the operation is complete: the buffers are the caller's again.
+  virtual bool test() = 0;
+
+  /// Returns when the operation is complete. Errors: those of the collective.
+  virtual void wait() = 0;
+
+  /// Whether a Call with `finishing` has been finished by its moves; else the caller must do it. Known when complete.
+  virtual bool finished() const = 0;
+};
+
+/// Receives that were begun and may not be complete: messages that come later calls may not take.
+class Expectation {
+ public:
+  /// Whether a message of a sender with a tag is still to be received.
+  virtual bool expects(int from, std::uint64_t tag) const = 0;
+
+  /// Receives the first of those into its place; only if there is one. blocking: waits for it, else false if it has not
+  /// arrived. deadline: of that wait. Errors: as `Endpoint::receive`; the owner gets one at its own next call too.
+  virtual bool receive_next(int from, std::uint64_t tag, bool blocking, double deadline) = 0;
+
+ protected:
+  ~Expectation() = default;
 };
 
 /// What a fabric can do for its collectives.
@@ -40,7 +83,11 @@ struct Capabilities {
 ///   * `run` performs any valid Call: with *memory* through detail::perform (fabric/move.hpp) on the plans of
 ///     fabric/plans.hpp, publishing progress as schedule/plan.hpp defines it; with *message* only through
 ///     run_messages (fabric/message.hpp); with *native* by asking the fabric. It adds to `traffic()` what it moved.
-///   * `post_send` and `receive` match by (sender, tag), in order.
+///   * `start` begins one; operations are entered and complete in the order of the calls, so that a blocking one first
+///     completes what was started. Every wait, for messages too, goes on with all that its thread has started on any
+///     endpoint of this rank: ranks may complete the operations of two endpoints in opposite orders.
+///   * `post_send` and `receive` match by (sender, tag), in order. That receives are made in the order in which they
+///     were begun is up to the caller: see `expectations`.
 ///   * `split` is collective and gives each rank its end of a new group, null for a negative colour.
 ///   * `abort` may come from any thread, ends every wait of every rank in the group, and never throws.
 /// Every wait ends at its deadline, when the group is aborted, or when the awaited rank has ended. The first error
@@ -71,12 +118,29 @@ class Endpoint {
   Traffic& traffic() { return traffic_; }
   const Traffic& traffic() const { return traffic_; }
 
+  /// What has been begun here and may not be complete, the oldest first. Whoever receives a message of a program lets
+  /// those that expect one of the same sender and tag receive first: see detail::receive_earlier.
+  std::vector<Expectation*>& expectations() { return expectations_; }
+
   virtual Capabilities capabilities() const = 0;
-  virtual void run(const Call& call) = 0;
+
+  /// Performs a collective. Returns what `Running::finished` says.
+  virtual bool run(const Call& call) = 0;
+
+  /// Begins a collective: enters it and does what can be done at once. The call is copied, what it points to is not.
+  virtual std::unique_ptr<Running> start(const Call& call) = 0;
   virtual std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data,
                                              std::size_t bytes, double deadline) = 0;
   virtual void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes,
                        double deadline) = 0;
+
+  /// Receives a message if it has arrived, without waiting; false if it has not. Errors: as `receive`.
+  virtual bool try_receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes) = 0;
+  /// In text: which algorithms could answer a question, what they are predicted to cost, which one runs, and why.
+  virtual std::string explain(const Question& question) {
+    return describe(question) + ": this fabric brings its own algorithms\n";
+  }
+
   virtual std::unique_ptr<Endpoint> split(int color, int key) = 0;
   virtual void abort(const char* reason) noexcept = 0;
 
@@ -86,6 +150,7 @@ class Endpoint {
   double deadline_ = 600;
   std::string axis_;
   Traffic traffic_;
+  std::vector<Expectation*> expectations_;
 };
 
 }  // namespace meshwise

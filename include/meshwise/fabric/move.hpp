@@ -5,33 +5,44 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "meshwise/collective/call.hpp"
 #include "meshwise/collective/volume.hpp"
 #include "meshwise/core/error.hpp"
+#include "meshwise/fabric/region_walk.hpp"
 #include "meshwise/schedule/schedule.hpp"
 
 namespace meshwise::detail {
 
-/// The buffers of one rank, as this process can address them.
+/// The buffers of one rank, as this process can address them, and its context if contexts differ.
 struct Addresses {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
   std::byte* scratch = nullptr;
+  const void* context = nullptr;
+};
+
+/// How a Mover is to read the moves of one call. All ranks must say the same.
+struct MoveOptions {
+  std::size_t scratch_slot = 0;  ///< bytes from one scratch slot to the next
+  int lanes = 1;
+  bool finishing = false;        ///< combine the contributions of all ranks with the finishing kernel
+  std::size_t scratch_lane = 0;  ///< bytes from one lane's part of a scratch slot to the next; see ScratchLayout
 };
 
 /// Performs moves by load and store, and counts the bytes that cross ranks.
 ///
-/// Cost: a contiguous move is one call of the kernel; a strided one walks all its pieces in step and calls the kernel
-/// once for each stretch that is contiguous in all of them. `begin` allocates what moves need, once per number of
-/// ranks.
+/// Cost: slots of one move that follow each other in every piece are one call of the kernel; strided ones walk all
+/// their pieces in step and call the kernel once for each stretch that is contiguous in all of them. `begin` allocates
+/// what moves need, once per number of ranks.
 class Mover {
  public:
-  /// call: outlives the mover's use of it; `shape.ranks` set. scratch_slot: bytes of one scratch slot.
-  void begin(const Call& call, std::size_t scratch_slot) {
+  /// call: outlives the mover's use of it; `shape.ranks` set.
+  void begin(const Call& call, const MoveOptions& options) {
     call_ = &call;
-    scratch_slot_ = scratch_slot;
+    options_ = options;
     moved_ = 0;
     const auto most = static_cast<std::size_t>(call.shape.ranks);
     walks_.reserve(2 * most);
@@ -43,90 +54,131 @@ class Mover {
   std::uint64_t moved() const { return moved_; }
 
   /// addresses(rank): the Addresses of a rank that has entered. streaming: stores may go around the caches.
-  /// Errors: `invalid_argument` if the regions of a move differ in size.
+  /// Errors: if the regions of a move differ in size, `mismatch` where every rank describes its own buffers, else
+  /// `invalid_argument`.
   template <class Lookup>
-  void perform(const Move& move, const Lookup& addresses, bool streaming) {
+  void perform(const Move& move, int lane, const Lookup& addresses, bool streaming) {
+    const std::size_t sources = move.from.size();
     const int count = move.from.front().count;
-    for (int i = 0; i < count; ++i) slot(move, i, addresses, streaming);
+    std::size_t held = 0;  // bytes at from_ and to_ that are still to be moved
+    from_.resize(sources);
+    to_.resize(move.to.size());
+    for (int i = 0; i < count; ++i) {
+      bool whole = true;
+      const std::size_t bytes = find(move, i, lane, addresses, whole);
+      if (bytes == 0) continue;
+      if (whole && held > 0 && follows(held)) {
+        held += bytes;
+        continue;
+      }
+      if (held > 0) apply(held, streaming && apart());
+      held = 0;
+      if (whole) {
+        point();
+        held = bytes;
+      } else if (sources == 1) {
+        copy_runs(bytes);
+      } else {
+        combine_runs(bytes);
+      }
+    }
+    if (held > 0) apply(held, streaming && apart());
   }
 
  private:
-  /// A walk through one region, in bytes.
-  struct Walk {
-    std::byte* at = nullptr;
-    std::size_t run = 0;   ///< length of a run
-    std::size_t skip = 0;  ///< from the end of a run to the next
-    std::size_t left = 0;  ///< of the run at hand
-
-    /// Before a stretch rather than after the last one, which would leave the buffer.
-    void enter_run() {
-      if (left != 0) return;
-      at += skip;
-      left = run;
-    }
-    void advance(std::size_t bytes) {
-      at += bytes;
-      left -= bytes;
-    }
-  };
-
-  Region locate(const Piece& piece, int i, int block) const {
+  template <class Lookup>
+  Region locate(const Piece& piece, int i, int block, const Lookup& addresses) const {
+    const Regions& regions = call_->regions;
     if (piece.buffer == Buffer::scratch) {
       const std::size_t size = block_size(*call_, block);
       return Region{0, size, size, 1};
     }
-    return call_->regions.locate(call_->regions.context, call_->shape, piece.buffer, piece.rank, piece.slot + i);
+    const void* const context = regions.own_bytes > 0 ? addresses(piece.rank).context : regions.context;
+    return regions.locate(context, call_->shape, piece.buffer, piece.rank, piece.slot + i);
   }
 
+  /// Where the lane's part of slot i of every piece lies, in `walks_`; returns its bytes.
   template <class Lookup>
-  void slot(const Move& move, int i, const Lookup& addresses, bool streaming) {
+  std::size_t find(const Move& move, int i, int lane, const Lookup& addresses, bool& whole) {
     const std::size_t unit = call_->element_size;
-    const std::size_t sources = move.from.size();
-    const std::size_t size = locate(move.from.front(), i, move.block + i).size();
+    const int block = move.block + i;
     walks_.clear();
-    bool whole = true;
+    std::size_t size = 0;
+    Range part{0, 0};
+    bool first = true;
     const auto add = [&](const Piece& piece) {
-      const Region region = locate(piece, i, move.block + i);
-      if (region.size() != size) {
-        fail(call_->verb, std::to_string(size) + " elements in every place of block " + std::to_string(move.block + i),
-             std::to_string(region.size()) + " on rank " + std::to_string(piece.rank), "make the regions agree");
+      const Region region = locate(piece, i, block, addresses);
+      if (first) {
+        first = false;
+        size = region.size();
+        part = lane_part(size, unit, lane, options_.lanes);
+      } else if (region.size() != size) {
+        refuse(block, size, move.from.front().rank, region.size(), piece.rank);
       }
-      if (size == 0) return;
-      if (piece.rank != move.by) moved_ += size * unit;
-      std::byte* at = base(addresses(piece.rank), piece, i) + region.offset * unit;
-      if (region.repeat == 1 || region.stride == region.run) {
-        walks_.push_back(Walk{at, size * unit, 0, size * unit});
-      } else {
-        whole = false;
-        walks_.push_back(Walk{at, region.run * unit, (region.stride - region.run) * unit, region.run * unit});
-      }
+      if (part.size == 0) return;
+      const std::size_t bytes = part.size * unit;
+      if (piece.rank != move.by) moved_ += bytes;
+      std::byte* const slot = base(addresses(piece.rank), piece, i);
+      walks_.push_back(piece.buffer == Buffer::scratch && options_.scratch_lane > 0
+                           ? RegionWalk::stretch(slot + static_cast<std::size_t>(lane) * options_.scratch_lane, bytes)
+                           : RegionWalk::along(slot, region, unit, part));
+      whole = whole && walks_.back().whole(bytes);
     };
     for (const Piece& piece : move.from) add(piece);
     for (const Piece& piece : move.to) add(piece);
-    if (size == 0) return;
+    return part.size * unit;
+  }
 
-    from_.resize(sources);
-    to_.resize(move.to.size());
-    std::size_t bytes = size * unit;
-    if (whole) {
-      for (std::size_t w = 0; w < walks_.size(); ++w) point(w, sources);
-      apply(bytes, streaming && apart());
-      return;
+  [[noreturn]] void refuse(int block, std::size_t size, int rank, std::size_t other_size, int other) const {
+    Report problem;
+    problem.code = call_->regions.own_bytes > 0 ? Code::mismatch : Code::invalid_argument;
+    problem.operation = call_->verb;
+    problem.expected = std::to_string(size) + " elements in every place of block " + std::to_string(block) +
+                       ", as on rank " + std::to_string(rank);
+    problem.found = std::to_string(other_size) + " on rank " + std::to_string(other);
+    problem.remedy =
+        call_->regions.own_bytes > 0 ? "let every rank expect what the others send to it" : "make the regions agree";
+    problem.ranks = {rank, other};
+    throw Error(std::move(problem));
+  }
+
+  std::byte* base(const Addresses& addresses, const Piece& piece, int i) const {
+    switch (piece.buffer) {
+      case Buffer::input: return const_cast<std::byte*>(addresses.input);
+      case Buffer::output: return addresses.output;
+      case Buffer::scratch: break;
     }
-    if (sources == 1) {
-      copy_runs(bytes);
-      return;
+    return addresses.scratch + static_cast<std::size_t>(piece.slot + i) * options_.scratch_slot;
+  }
+
+  /// Takes the places of `walks_` as those of the next stretch.
+  void point() {
+    const std::size_t sources = from_.size();
+    for (std::size_t w = 0; w < sources; ++w) from_[w] = walks_[w].at;
+    for (std::size_t w = sources; w < walks_.size(); ++w) to_[w - sources] = walks_[w].at;
+  }
+
+  /// Whether `walks_` go on everywhere where the stretch of `held` bytes ends.
+  bool follows(std::size_t held) const {
+    const std::size_t sources = from_.size();
+    for (std::size_t w = 0; w < walks_.size(); ++w) {
+      const void* const begin = w < sources ? from_[w] : to_[w - sources];
+      if (walks_[w].at != static_cast<const std::byte*>(begin) + held) return false;
     }
+    return true;
+  }
+
+  void combine_runs(std::size_t bytes) {
     while (bytes > 0) {
       std::size_t stretch = bytes;
-      for (std::size_t w = 0; w < walks_.size(); ++w) {
-        walks_[w].enter_run();
-        point(w, sources);
-        stretch = walks_[w].left < stretch ? walks_[w].left : stretch;
+      for (RegionWalk& walk : walks_) {
+        walk.enter_run();
+        stretch = walk.left < stretch ? walk.left : stretch;
       }
+      point();
       apply(stretch, false);
       bytes -= stretch;
-      for (Walk& walk : walks_) walk.advance(stretch);
+      for (RegionWalk& walk : walks_) walk.advance(stretch);
     }
   }
 
@@ -136,16 +188,16 @@ class Mover {
     constexpr std::size_t burst = std::size_t{16} << 10;
     while (bytes > 0) {
       const std::size_t now = bytes < burst ? bytes : burst;
-      Walk after = walks_.front();
+      RegionWalk after = walks_.front();
       for (std::size_t w = 1; w < walks_.size(); ++w) {
-        Walk from = walks_.front();
+        RegionWalk from = walks_.front();
         for (std::size_t left = now; left > 0;) {
-          Walk& to = walks_[w];
+          RegionWalk& to = walks_[w];
           from.enter_run();
           to.enter_run();
           std::size_t stretch = from.left < to.left ? from.left : to.left;
           if (left < stretch) stretch = left;
-          std::memcpy(to.at, from.at, stretch);
+          if (to.at != from.at) std::memcpy(to.at, from.at, stretch);
           from.advance(stretch);
           to.advance(stretch);
           left -= stretch;
@@ -154,23 +206,6 @@ class Mover {
       }
       walks_.front() = after;
       bytes -= now;
-    }
-  }
-
-  std::byte* base(const Addresses& addresses, const Piece& piece, int i) const {
-    switch (piece.buffer) {
-      case Buffer::input: return const_cast<std::byte*>(addresses.input);
-      case Buffer::output: return addresses.output;
-      case Buffer::scratch: break;
-    }
-    return addresses.scratch + static_cast<std::size_t>(piece.slot + i) * scratch_slot_;
-  }
-
-  void point(std::size_t walk, std::size_t sources) {
-    if (walk < sources) {
-      from_[walk] = walks_[walk].at;
-    } else {
-      to_[walk - sources] = walks_[walk].at;
     }
   }
 
@@ -189,28 +224,47 @@ class Mover {
     const auto destinations = static_cast<int>(to_.size());
     if (sources == 1) {
       copy_(bytes, from_.data(), 1, to_.data(), destinations, streaming);
-    } else {
-      call_->kernel(bytes / call_->element_size, from_.data(), sources, to_.data(), destinations, streaming);
+      return;
     }
+    const Reduce kernel = options_.finishing && sources == call_->shape.ranks ? call_->finishing : call_->kernel;
+    kernel(bytes / call_->element_size, from_.data(), sources, to_.data(), destinations, streaming);
   }
 
   const Call* call_ = nullptr;
-  std::size_t scratch_slot_ = 0;
+  MoveOptions options_;
   std::uint64_t moved_ = 0;
   Reduce copy_ = meshwise::copy_kernel(1);
-  std::vector<Walk> walks_;
+  std::vector<RegionWalk> walks_;
   std::vector<const void*> from_;
   std::vector<void*> to_;
 };
 
-/// Bytes of one scratch slot: the largest block, in whole lines.
-inline std::size_t scratch_slot_bytes(const Call& call, int blocks) {
+/// Where things lie in scratch memory.
+///
+/// If all blocks are equal, consecutive slots are contiguous as they are in a vector, and lanes cut a slot as they cut
+/// a block. Otherwise a slot holds blocks of different sizes one after the other, which lanes cut in different places:
+/// so that no lane is in the way of another, each has a place of its own in the slot, as large as its largest part.
+struct ScratchLayout {
+  std::size_t slot = 0;  ///< bytes from one slot to the next
+  std::size_t lane = 0;  ///< bytes from one lane's part of a slot to the next; 0: as in the block
+};
+
+inline ScratchLayout scratch_layout(const Call& call, int blocks, int lanes) {
   std::size_t most = 0;
+  bool equal = true;
   for (int block = 0; block < blocks; ++block) {
     const std::size_t size = block_size(call, block);
+    equal = equal && (block == 0 || size == most);
     most = size > most ? size : most;
   }
-  return (most * call.element_size + 127) / 128 * 128;
+  if (equal) return {most * call.element_size, 0};
+  std::size_t part = 0;
+  for (int lane = 0; lane < lanes; ++lane) {
+    const std::size_t size = lane_part(most, call.element_size, lane, lanes).size;
+    part = size > part ? size : part;
+  }
+  const std::size_t bytes = (part * call.element_size + 127) / 128 * 128;
+  return {bytes * static_cast<std::size_t>(lanes), bytes};
 }
 
 }  // namespace meshwise::detail

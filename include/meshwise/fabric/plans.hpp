@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "meshwise/collective/call.hpp"
+#include "meshwise/schedule/any_generator.hpp"
 #include "meshwise/schedule/compile.hpp"
-#include "meshwise/schedule/direct.hpp"
 #include "meshwise/schedule/lower.hpp"
-#include "meshwise/schedule/ring.hpp"
 
 namespace meshwise::detail {
 
@@ -30,27 +29,47 @@ inline std::uint64_t foreign_pieces(const Move& move) {
   return result;
 }
 
+/// Whether every combining move of every rank combines the contributions of all ranks, which are then the results.
+///
+/// Since each contribution occurs once in a result, a move with as many sources as there are ranks has one of each. All
+/// ranks must come to the same answer, so the moves of all of them are looked at, up to the first that says no.
+inline bool finishes(const AnyGenerator& generator, const Shape& shape) {
+  const bool whole = shape.operation == Operation::all_reduce || shape.operation == Operation::reduce_scatter ||
+                     shape.operation == Operation::reduce;
+  if (!whole || shape.ranks == 1) return false;
+  const int rounds = generator.rounds(shape);
+  for (int round = 0; round < rounds; ++round) {
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      for (const Move& move : generator.by(shape, rank, round)) {
+        if (move.from.size() > 1 && move.from.size() != static_cast<std::size_t>(shape.ranks)) return false;
+      }
+    }
+  }
+  return true;
+}
+
 /// A plan for memory, and what follows from it.
 struct MemoryPlan {
   Plan plan;
   std::uint64_t messages = 0;  ///< foreign pieces of all steps
   bool settled = false;        ///< no output is read again, so that stores need not stay in the cache
+  bool finishes = false;       ///< see detail::finishes
 
-  template <class G>
-  static MemoryPlan make(const Shape& shape, int rank) {
-    MemoryPlan result{compile<G>(shape, rank), 0, G::rounds(shape) <= 1};
+  static MemoryPlan make(const AnyGenerator& generator, const Shape& shape, int rank, int lanes) {
+    MemoryPlan result{compile(generator, shape, rank, lanes), 0, generator.rounds(shape) <= 1,
+                      detail::finishes(generator, shape)};
     for (const Step& step : result.plan.steps) result.messages += foreign_pieces(step.move);
     return result;
   }
 };
 
-/// Makes lowered plans, for PlanCache.
+/// A lowered plan, and what follows from it.
 struct LoweredPlan {
   MessagePlan plan;
+  bool finishes = false;
 
-  template <class G>
-  static LoweredPlan make(const Shape& shape, int rank) {
-    return LoweredPlan{lower<G>(shape, rank)};
+  static LoweredPlan make(const AnyGenerator& generator, const Shape& shape, int rank, int lanes) {
+    return LoweredPlan{lower(generator, shape, rank, lanes), detail::finishes(generator, shape)};
   }
 };
 
@@ -59,32 +78,60 @@ struct LoweredPlan {
 template <class P>
 class PlanCache {
  public:
-  /// Valid until the next call. Errors: `invalid_argument` for a shape that no schedule exists for.
-  const P& find(const Shape& shape, Algorithm algorithm, int rank) {
-    for (const auto& entry : entries_) {
-      if (entry->shape == shape && entry->algorithm == algorithm) return entry->plan;
+  using Handle = std::shared_ptr<const P>;
+
+  /// algorithm, lanes: as chosen. custom: the caller's generator where the algorithm is custom; what it plans is kept
+  /// only if it is permanent. resolve(): the generator of any other algorithm, asked for a new kind of call only.
+  /// Lifetime: the reference is valid until the next call; whoever needs the plan for longer copies the handle. It
+  /// refers to no routes but its own copy.
+  /// Errors: `invalid_argument` for a shape that the generator does not support.
+  template <class Resolve>
+  const Handle& find(const Shape& shape, Algorithm algorithm, const AnyGenerator& custom, int lanes, int rank,
+                     const Resolve& resolve) {
+    const bool own = algorithm == Algorithm::custom;
+    for (const Entry& entry : entries_) {
+      if (entry.shape == shape && entry.algorithm == algorithm && entry.lanes == lanes &&
+          (!own || entry.custom == custom)) {
+        return entry.plan;
+      }
     }
-    auto entry = std::make_unique<Entry>(Entry{
-        shape, algorithm,
-        algorithm == Algorithm::ring ? P::template make<Ring>(shape, rank) : P::template make<Direct>(shape, rank)});
+    const auto plan = std::make_shared<Kept>();
+    Shape kept = shape;
+    if (shape.routes != nullptr) {
+      plan->routes = *shape.routes;
+      kept.routes = &plan->routes;
+    }
+    plan->plan = P::make(own ? custom : resolve(), kept, rank, lanes);
+    Entry entry{kept, algorithm, custom, lanes, Handle(plan, &plan->plan)};
+    if (own && !custom.permanent()) {
+      passing_ = std::move(entry.plan);
+      return passing_;
+    }
     if (entries_.size() < most) {
       entries_.push_back(std::move(entry));
-      return entries_.back()->plan;
+      return entries_.back().plan;
     }
     oldest_ = (oldest_ + 1) % most;
     entries_[oldest_] = std::move(entry);
-    return entries_[oldest_]->plan;
+    return entries_[oldest_].plan;
   }
 
  private:
   static constexpr std::size_t most = 32;
 
+  struct Kept {
+    Routes routes;
+    P plan;
+  };
   struct Entry {
     Shape shape;
     Algorithm algorithm;
-    P plan;
+    AnyGenerator custom;
+    int lanes;
+    Handle plan;
   };
-  std::vector<std::unique_ptr<Entry>> entries_;
+  std::vector<Entry> entries_;
+  Handle passing_;  ///< the last one that is not kept
   std::size_t oldest_ = most - 1;
 };
 

@@ -7,20 +7,31 @@
 #include <cstdint>
 
 #include "meshwise/collective/call.hpp"
+#include "meshwise/schedule/contract.hpp"
 
 namespace meshwise::detail {
 
 /// Bytes of all inputs and outputs of a collective, on all ranks of a group that shares its caches.
+///
+/// What counts is whether the buffers of this rank are one and the same: the shape of a rooted operation says in place
+/// on all ranks, and only the root knows. The answer decides how stores are made, not what they store, so that ranks
+/// may differ in it.
 inline std::uint64_t footprint(const Call& call) {
   const auto ranks = static_cast<std::uint64_t>(call.shape.ranks);
   const std::uint64_t bytes = call.count * call.element_size;
-  const bool twice = !call.shape.in_place;
+  const bool apart = call.input != call.output && !(call.shape.in_place && !rooted(call.shape.operation));
   switch (call.shape.operation) {
-    case Operation::all_reduce: return (twice ? 2 : 1) * ranks * bytes;
+    case Operation::all_reduce:
+    case Operation::inclusive_scan:
+    case Operation::exclusive_scan: return (apart ? 2 : 1) * ranks * bytes;
     case Operation::reduce_scatter:
-    case Operation::all_gather: return ranks * bytes + (twice ? bytes : 0);
+    case Operation::all_gather:
+    case Operation::reduce: return ranks * bytes + (apart ? bytes : 0);
     case Operation::broadcast: return ranks * bytes;
     case Operation::all_to_all: return 2 * ranks * bytes;
+    case Operation::gather:
+    case Operation::scatter:
+    case Operation::exchange: return 2 * bytes;
   }
   return 0;
 }

@@ -58,11 +58,50 @@ TEST_CASE("an entry keeps what must agree, and says it in words") {
   differs("in place or not");
   call.algorithm = Algorithm::direct;
   differs("the algorithm");
+  call.lanes = 4;
+  differs("the lanes");
+  call.reproducible = true;
+  differs("reproducible or not");
   call.signature = 6;
-  differs("the extents or the layout, or in the function that was called");
+  differs("the extents or the layout, or in the function that was called, or in its options");
   call.verb = "another";
   call.input = &call;
   CHECK(Entry::of(call, &call).agrees(entry));
+}
+
+TEST_CASE("an entry says what else was asked for") {
+  Call call = sample();
+  call.shape = Shape{Operation::reduce, 4, 2, true};
+  call.lanes = 3;
+  call.reproducible = true;
+  call.algorithm = Algorithm::automatic;
+  CHECK(Entry::of(call, nullptr).describe() == "all_reduce(77 x bf16, max, root 2, 3 lanes, reproducible)");
+  call.algorithm = Algorithm::custom;
+  call.generator.name = "zigzag";
+  call.lanes = 1;
+  const Entry custom = Entry::of(call, nullptr);
+  CHECK(custom.describe() == "all_reduce(77 x bf16, max, root 2, zigzag, 1 lane, reproducible)");
+  call.generator.name = "zagzig";
+  call.signature = 6;
+  CHECK(std::string(Entry::difference(custom, Entry::of(call, nullptr))) == "the algorithm");
+  call.element_size = 12;
+  CHECK(Entry::of(call, nullptr).element_size() == 12);
+}
+
+TEST_CASE("an entry carries the context of a rank that knows only its own buffers") {
+  Call call = sample();
+  const int counts[4] = {1, 2, 3, 4};
+  call.regions.context = counts;
+  CHECK(Entry::of(call, nullptr).pointer<const void>(Entry::context) == nullptr);
+  call.regions.own_bytes = sizeof(counts);
+  const Entry entry = Entry::of(call, nullptr);
+  ThreadSlot slot;
+  slot.write(1, entry);
+  slot.progress.store(progress_at(1, 1));
+  Entry seen;
+  CHECK(slot.read(1, seen));
+  CHECK(seen.word == entry.word);
+  CHECK(seen.pointer<const void>(Entry::context) == counts);
 }
 
 TEST_CASE("an entry can be read while its owner is near, and never torn") {
@@ -84,7 +123,7 @@ TEST_CASE("an entry can be read while its owner is near, and never torn") {
   while (!done.load()) {
     const std::uint64_t sequence = sequence_of(slot.progress.load(std::memory_order_acquire));
     if (sequence == 0 || !slot.read(sequence, seen)) continue;
-    for (const std::uint64_t word : seen.word) good = good && word == sequence;
+    for (const std::uint64_t word : seen.word) good = good && (word == sequence || (word == 0 && !seen.more()));
   }
   owner.join();
   CHECK(good);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -147,5 +148,46 @@ TEST_CASE("launches nest and may run side by side") {
     });
     barrier(outer);
     CHECK(count.load() == 18);
+  });
+}
+
+TEST_CASE("what the environment forces is read once and holds for all groups") {
+  const auto lanes = [](const LaunchOptions& options) {
+    std::uint64_t messages = 0;
+    launch(2, options, [&](Communicator& world) {
+      Communicator pair = world.split(0);
+      std::vector<double> data(1000, 1.0);
+      all_reduce(pair, data);
+      CHECK(data[999] == 2.0);
+      if (world.rank() == 0) messages = pair.traffic().messages;
+    });
+    return messages;
+  };
+  LaunchOptions forced;
+  forced.settings = Settings::parse("all_reduce=ring:lanes=3", "");
+  CHECK(lanes(forced) == 3 * 2);
+  REQUIRE(setenv("MESHWISE_ALGORITHM", "all_reduce=ring:lanes=5", 1) == 0);
+  CHECK(lanes(LaunchOptions{}) == 5 * 2);
+  CHECK(lanes(forced) == 3 * 2);
+  REQUIRE(setenv("MESHWISE_ALGORITHM", "all_reduce=rang", 1) == 0);
+  CHECK_THROWS_WITH_AS(lanes(LaunchOptions{}), doctest::Contains("MESHWISE_ALGORITHM"), Error);
+  REQUIRE(unsetenv("MESHWISE_ALGORITHM") == 0);
+}
+
+TEST_CASE("a topology describes the ranks that are started, and groups get their part of it") {
+  LaunchOptions options;
+  options.topology = Topology::nodes({2, 3});
+  CHECK_THROWS_WITH_AS(launch(4, options, [](Communicator&) {}),
+                       doctest::Contains("expected a topology of 4 ranks, found 5"), Error);
+  launch(5, options, [](Communicator& world) {
+    Communicator part = world.split(world.rank() == 1 ? -1 : 0);
+    for (Communicator* communicator : {&world, &part}) {
+      if (communicator->empty()) continue;
+      std::vector<int> data(100, 1);
+      CollectiveOptions chosen;
+      chosen.algorithm = Algorithm::hierarchical;
+      all_reduce(*communicator, data, chosen);
+      CHECK(data[99] == communicator->size());
+    }
   });
 }

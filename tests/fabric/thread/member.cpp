@@ -2,6 +2,7 @@
 #include "meshwise/fabric/thread/member.hpp"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 
 #include <atomic>
 #include <stdexcept>
@@ -90,4 +91,55 @@ TEST_CASE("an error names axis, rank, call and the ranks that take part") {
     CHECK(report.ranks.size() == 2);
     CHECK((report.ranks[0] == 2 || report.ranks[1] == 2));
   }
+}
+
+TEST_CASE("a time-out names all ranks that are late, and how far they are") {
+  for (const bool messages : {false, true}) {
+    std::vector<Report> reports(5);
+    LaunchOptions options;
+    options.messages = messages;
+    launch(5, options, [&](Communicator& communicator) {
+      const int rank = communicator.rank();
+      try {
+        if (rank == 4) communicator.set_deadline(0.05);
+        if (rank == 1) {
+          // Comes when the others have given up.
+          const std::int64_t start = monotonic_nanoseconds();
+          while (monotonic_nanoseconds() - start < 200'000'000) sched_yield();
+        }
+        barrier(communicator);
+        if (rank != 3) barrier(communicator);
+      } catch (const Error& error) {
+        reports[static_cast<std::size_t>(rank)] = error.report();
+      }
+    });
+    for (std::size_t rank = 0; rank < 5; ++rank) {
+      const Report& report = reports[rank];
+      CHECK(report.code == Code::timed_out);
+      CHECK(report.ranks == std::vector<int>{1});
+      CHECK(report.found == "rank 4 still waiting for rank 1, which has made no collective call here yet");
+    }
+  }
+}
+
+TEST_CASE("of many late ranks the first are named, and all are listed") {
+  Report report;
+  launch(14, [&](Communicator& communicator) {
+    barrier(communicator);
+    communicator.set_deadline(communicator.rank() == 0 ? 0.05 : 600);
+    try {
+      if (communicator.rank() == 0) {
+        barrier(communicator);
+      } else {
+        // Any call that does not come to the second barrier: it ends when rank 0 has given up.
+        int data = 0;
+        communicator.endpoint().receive("test", 0, 1, &data, sizeof(data), -1);
+      }
+    } catch (const Error& error) {
+      if (communicator.rank() == 0) report = error.report();
+    }
+  });
+  CHECK(report.ranks.size() == 13);
+  CHECK(report.found.find("rank 1, which has done 1 of the calls here; rank 2") != std::string::npos);
+  CHECK(report.found.find("rank 8, which has done 1 of the calls here; and 5 more ranks") != std::string::npos);
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <new>
 #include <string>
@@ -12,31 +15,47 @@
 
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/endpoint.hpp"
-#include "meshwise/fabric/message.hpp"
-#include "meshwise/fabric/move.hpp"
-#include "meshwise/fabric/plans.hpp"
-#include "meshwise/fabric/streaming.hpp"
-#include "meshwise/fabric/thread/mail.hpp"
-#include "meshwise/schedule/contract.hpp"
+#include "meshwise/fabric/thread/performer.hpp"
 
 namespace meshwise::detail {
 
-/// One thread's end of a group of threads in one process: collectives by load and store on everybody's buffers.
-class ThreadEndpoint final : public ThreadMail {
+/// One thread's end of a group of threads in one process: collectives in the order of the calls, blocking or started.
+class ThreadEndpoint final : public ThreadPerformer {
  public:
-  ThreadEndpoint(std::shared_ptr<ThreadGroup> group, int rank)
-      : ThreadMail(std::move(group), rank), threshold_(streaming_threshold(group_->job()->cores())) {}
+  /// speaks: this one may write a warning to stderr (see Selector).
+  ThreadEndpoint(std::shared_ptr<ThreadGroup> group, int rank, bool speaks = false,
+                 std::shared_ptr<ThreadAgenda> agenda = nullptr)
+      : ThreadPerformer(std::move(group), rank, speaks, std::move(agenda)) {}
+
+  ~ThreadEndpoint() override {
+    if (queue_.empty()) return;
+    give_up("a rank left the group before an operation was complete that it had started");
+    for (const auto& operation : queue_) operation->endpoint = nullptr;
+  }
 
   Capabilities capabilities() const override { return {!group_->messages(), true, false}; }
 
-  void run(const Call& call) override {
-    Call own = call;
-    if (own.algorithm == Algorithm::automatic) own.algorithm = Algorithm::direct;
-    if (group_->messages()) {
-      run_messages(own);
-    } else {
-      run_memory(own);
+  bool run(const Call& call) override {
+    while (!queue_.empty()) drive<true>();
+    if (is_small(call)) {
+      run_small(call);
+      return true;
     }
+    begin(call, plan(call));
+    advance<true>();
+    return conclude();
+  }
+
+  std::unique_ptr<Running> start(const Call& call) override {
+    auto operation = std::make_shared<Begun>();
+    operation->call = call;
+    operation->windowed = is_small(call);
+    if (!operation->windowed) plan(operation->call, &operation->handles);
+    auto result = std::make_unique<Started>(operation);
+    queue_.push_back(operation);
+    operation->endpoint = this;
+    advance_started();
+    return result;
   }
 
   std::unique_ptr<Endpoint> split(int color, int key) override {
@@ -53,46 +72,125 @@ class ThreadEndpoint final : public ThreadMail {
   }
 
  private:
-  void run_memory(const Call& call) {
-    // Whatever can fail for lack of memory happens before the others count on this rank.
-    const MemoryPlan* const planned = call.count == 0 ? nullptr : &plans_.find(call.shape, call.algorithm, rank());
-    std::size_t scratch_slot = 0;
-    if (planned != nullptr && planned->plan.scratch_slots > 0) {
-      scratch_slot = scratch_slot_bytes(call, blocks(call.shape));
-      const std::size_t needed = scratch_slot * static_cast<std::size_t>(planned->plan.scratch_slots);
-      if (scratch_.size() < needed) scratch_.resize(needed);
+  /// A started operation, which the endpoint performs and the caller's Started waits for.
+  struct Begun {
+    Call call;
+    Handles handles;
+    Waiting waiting;
+    ThreadEndpoint* endpoint = nullptr;  ///< null once it has gone
+    bool windowed = false;
+    bool entered = false;
+    bool complete = false;
+    bool finished = false;
+  };
+
+  class Started final : public Running {
+   public:
+    explicit Started(std::shared_ptr<Begun> operation) : operation_(std::move(operation)) {}
+    ~Started() override {
+      if (!operation_->complete && operation_->endpoint != nullptr) operation_->endpoint->forget(operation_.get());
     }
-    mover_.begin(call, scratch_slot);
-    enter(call, scratch_.data(), planned == nullptr || planned->plan.steps.empty());
-    if (planned == nullptr) return meet_all();
-    const bool streaming = planned->settled && footprint(call) >= threshold_;
-    const auto addresses = [this](int peer) -> const Addresses& { return peers_[static_cast<std::size_t>(peer)]; };
-    const std::vector<Step>& steps = planned->plan.steps;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      for (const Wait& wait : steps[i].waits) await(wait.rank, static_cast<std::uint64_t>(wait.step));
-      if (group_->poison().set()) leave();
-      require_met(steps[i].move);
-      try {
-        mover_.perform(steps[i].move, addresses, streaming);
-      } catch (const Error& error) {
-        stop(error.report());
+
+    bool test() override {
+      if (operation_->complete) return true;
+      ThreadEndpoint& end = endpoint();
+      end.advance_started();
+      if (!operation_->complete && !end.agenda()->empty()) end.agenda()->advance();
+      // A loop of tests would keep the others from running for the rest of its time slice.
+      if (!operation_->complete && end.group_->job()->crowded()) sched_yield();
+      return operation_->complete;
+    }
+
+    void wait() override {
+      while (!operation_->complete) endpoint().drive<true>();
+    }
+
+    bool finished() const override { return operation_->finished; }
+
+   private:
+    ThreadEndpoint& endpoint() const {
+      if (operation_->endpoint == nullptr) {
+        Report problem;
+        problem.code = Code::aborted;
+        problem.operation = operation_->call.verb;
+        problem.found = "the communicator went before the operation was complete";
+        problem.remedy = "wait for what was started before the communicator is destroyed";
+        throw Error(std::move(problem));
       }
-      publish(i + 1 == steps.size() ? last_step : i + 2, std::memory_order_release);
+      return *operation_->endpoint;
     }
-    for (const Wait& wait : planned->plan.exit) await(wait.rank, static_cast<std::uint64_t>(wait.step));
-    traffic().messages += planned->messages;
-    traffic().moved += mover_.moved();
+
+    std::shared_ptr<Begun> operation_;
+  };
+
+  /// For the time in which a started operation is driven: waits of other calls come back as they were.
+  class Driving {
+   public:
+    explicit Driving(ThreadEndpoint& endpoint) : endpoint_(endpoint), waiting_(endpoint.waiting_) {
+      endpoint_.set_background(false);
+    }
+    Driving(const Driving&) = delete;
+    Driving& operator=(const Driving&) = delete;
+    ~Driving() {
+      endpoint_.waiting_ = waiting_;
+      endpoint_.set_background(!endpoint_.queue_.empty());
+    }
+
+   private:
+    ThreadEndpoint& endpoint_;
+    Waiting waiting_;
+  };
+
+  void advance_started() override {
+    while (!queue_.empty() && drive<false>()) {}
   }
 
-  void run_messages(const Call& call) {
-    const LoweredPlan* const planned = call.count == 0 ? nullptr : &lowered_.find(call.shape, call.algorithm, rank());
-    enter(call, nullptr, true);
-    if (planned == nullptr) return meet_all();
-    messenger_.run(*this, call, planned->plan, internal_tag | sequence_, deadline(call.deadline));
-    // Whoever is received from has been compared with; a rank that only sends does it here.
-    for (const MessageStep& step : planned->plan.steps) {
-      for (const Message& message : step.sends) await(message.peer, 1);
+  /// Goes on with the first operation that is not complete. True: it is now, and has left the queue.
+  template <bool blocking>
+  bool drive() {
+    const Driving driving(*this);
+    Begun& operation = *queue_.front();
+    if (operation.entered) {
+      waiting_ = operation.waiting;
+      if (group_->poison().set()) {
+        drop_messages();
+        leave();
+      }
+    } else {
+      if (operation.windowed) {
+        begin_small(operation.call);
+      } else {
+        begin(operation.call, operation.handles.plan());
+      }
+      operation.entered = true;
     }
+    const bool done = operation.windowed ? advance_small<blocking>(operation.call) : advance<blocking>();
+    operation.waiting = waiting_;
+    if (!done) {
+      rest();
+      return false;
+    }
+    operation.finished = operation.windowed || conclude();
+    operation.complete = true;
+    queue_.pop_front();
+    return true;
+  }
+
+  /// Ends the group because of operations that will not be waited for; then nobody touches their buffers any more.
+  void give_up(const char* reason) noexcept {
+    abort(reason);
+    settle();
+    drop_messages();
+  }
+
+  void forget(const Begun* operation) noexcept {
+    give_up("an operation was given up before it was complete");
+    for (auto at = queue_.begin(); at != queue_.end(); ++at) {
+      if (at->get() != operation) continue;
+      queue_.erase(at);
+      break;
+    }
+    set_background(!queue_.empty());
   }
 
   std::unique_ptr<Endpoint> divide(int color, int key) {
@@ -115,13 +213,14 @@ class ThreadEndpoint final : public ThreadMail {
     // The first member makes the group. The others take it from the slot, where it stays until all have done so; after
     // an error, as long as this group lives.
     if (color >= 0 && members.front() == rank()) {
-      slot_.offer = ThreadGroup::make(group_->job(), static_cast<int>(members.size()), group_->messages());
+      slot_.offer = ThreadGroup::make(group_->job(), group_->topology().subset(members), group_->messages());
     }
     gather(nullptr, nullptr, 0);
     std::unique_ptr<ThreadEndpoint> result;
     if (color >= 0) {
       const auto mine = std::find(members.begin(), members.end(), rank()) - members.begin();
-      result = std::make_unique<ThreadEndpoint>(group_->slot(members.front()).offer, static_cast<int>(mine));
+      result = std::make_unique<ThreadEndpoint>(group_->slot(members.front()).offer, static_cast<int>(mine), false,
+                                                agenda());
       result->set_deadline(deadline());
       result->set_axis(axis());
     }
@@ -146,14 +245,7 @@ class ThreadEndpoint final : public ThreadMail {
     run(call);
   }
 
-  static constexpr std::uint64_t split_signature = 0x73706c6974;  // tells a split from an all_gather
-
-  std::uint64_t threshold_;
-  std::vector<std::byte> scratch_;
-  Mover mover_;
-  Messenger messenger_;
-  PlanCache<MemoryPlan> plans_;
-  PlanCache<LoweredPlan> lowered_;
+  std::deque<std::shared_ptr<Begun>> queue_;  ///< started and not complete; the first one may have been entered
 };
 
 }  // namespace meshwise::detail

@@ -5,13 +5,18 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "meshwise/collective/call.hpp"
 #include "meshwise/fabric/poison.hpp"
 #include "meshwise/fabric/thread/inbox.hpp"
 #include "meshwise/fabric/thread/job.hpp"
+#include "meshwise/fabric/thread/windows.hpp"
+#include "meshwise/schedule/contract.hpp"
+#include "meshwise/topology/topology.hpp"
 
 namespace meshwise::detail {
 
@@ -24,25 +29,34 @@ constexpr std::uint64_t sequence_of(std::uint64_t progress) { return progress >>
 constexpr std::uint64_t step_of(std::uint64_t progress) { return progress & last_step; }
 
 /// What a rank publishes when it enters an operation: the call, as far as all ranks must agree, and its buffers.
+///
+/// The first line of words is all that most calls need; the others are read and written only where `kind` says so.
 struct Entry {
-  enum Word : std::size_t { kind, element_size, count, signature, verb, input, output, scratch, words };
+  enum Word : std::size_t { kind, sizes, count, signature, verb, input, output, scratch, context, generator, words };
+  static constexpr std::size_t hot = context;  ///< words of the first line
 
   std::array<std::uint64_t, words> word{};
 
-  static Entry of(const Call& call, const void* scratch_memory) {
+  /// history: of the calls before, for those that not all ranks have compared; part of the signature.
+  static Entry of(const Call& call, const void* scratch_memory, std::uint64_t history = 0) {
     Entry entry;
+    const bool own_context = call.regions.own_bytes > 0;
+    const bool custom = call.algorithm == Algorithm::custom;
     entry.word[kind] =
-        static_cast<std::uint64_t>(call.shape.operation) | static_cast<std::uint64_t>(call.shape.in_place) << 7 |
-        static_cast<std::uint64_t>(call.element) << 8 | static_cast<std::uint64_t>(call.reduction) << 16 |
-        static_cast<std::uint64_t>(call.algorithm) << 24 |
+        (call.signature == barrier_signature ? barrier_bits : static_cast<std::uint64_t>(call.shape.operation)) |
+        static_cast<std::uint64_t>(call.reproducible) << 5 | static_cast<std::uint64_t>(own_context || custom) << 6 |
+        static_cast<std::uint64_t>(call.shape.in_place) << 7 | static_cast<std::uint64_t>(call.element) << 8 |
+        static_cast<std::uint64_t>(call.reduction) << 16 | static_cast<std::uint64_t>(call.algorithm) << 24 |
         static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.shape.root)) << 32;
-    entry.word[element_size] = call.element_size;
+    entry.word[sizes] = call.element_size | static_cast<std::uint64_t>(call.lanes) << 48;
     entry.word[count] = call.count;
-    entry.word[signature] = call.signature;
+    entry.word[signature] = call.signature ^ history;
     entry.word[verb] = reinterpret_cast<std::uintptr_t>(call.verb);
     entry.word[input] = reinterpret_cast<std::uintptr_t>(call.input);
     entry.word[output] = reinterpret_cast<std::uintptr_t>(call.output);
     entry.word[scratch] = reinterpret_cast<std::uintptr_t>(scratch_memory);
+    if (own_context) entry.word[context] = reinterpret_cast<std::uintptr_t>(call.regions.context);
+    if (custom) entry.word[generator] = reinterpret_cast<std::uintptr_t>(call.generator.name);
     return entry;
   }
 
@@ -51,56 +65,81 @@ struct Entry {
     return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word[which]));
   }
 
+  /// Whether two calls may meet. What a custom generator is called is part of the signature.
   bool agrees(const Entry& other) const {
-    return word[kind] == other.word[kind] && word[element_size] == other.word[element_size] &&
-           word[count] == other.word[count] && word[signature] == other.word[signature];
+    return word[kind] == other.word[kind] && word[sizes] == other.word[sizes] && word[count] == other.word[count] &&
+           word[signature] == other.word[signature];
   }
 
-  Operation operation() const { return static_cast<Operation>(word[kind] & 0x7f); }
+  Operation operation() const {
+    return is_barrier() ? Operation::all_reduce : static_cast<Operation>(operation_bits());
+  }
+  bool reproducible() const { return (word[kind] >> 5 & 1) != 0; }
+  bool more() const { return more(word[kind]); }
+  static bool more(std::uint64_t kind_word) { return (kind_word >> 6 & 1) != 0; }
   bool in_place() const { return (word[kind] >> 7 & 1) != 0; }
   ElementKind element() const { return static_cast<ElementKind>(word[kind] >> 8 & 0xff); }
   ReductionKind reduction() const { return static_cast<ReductionKind>(word[kind] >> 16 & 0xff); }
   Algorithm algorithm() const { return static_cast<Algorithm>(word[kind] >> 24 & 0xff); }
   int root() const { return static_cast<int>(word[kind] >> 32); }
+  std::uint64_t element_size() const { return word[sizes] & 0xffff'ffff'ffff; }
+  int lanes() const { return static_cast<int>(word[sizes] >> 48); }
 
-  bool is_barrier() const { return word[signature] == barrier_signature; }
+  /// The algorithm that was asked for, a custom one by the name of its generator.
+  const char* algorithm_word() const {
+    const char* const custom = pointer<const char>(generator);
+    return algorithm() == Algorithm::custom && custom != nullptr ? custom : algorithm_name(algorithm());
+  }
+
+  bool is_barrier() const { return operation_bits() == barrier_bits; }
 
   /// The call in words, such as "all_reduce(1000 x f32, sum, in place)".
   std::string describe() const {
     if (is_barrier()) return std::string(pointer<const char>(verb)) + "()";
     std::string text = std::string(pointer<const char>(verb)) + "(" + std::to_string(word[count]) + " x ";
-    if (word[element_size] == meshwise::element_size(element())) {
+    if (element_size() == meshwise::element_size(element())) {
       text += element_name(element());
     } else {
-      text += std::to_string(word[element_size]) + " bytes";
+      text += std::to_string(element_size()) + " bytes";
     }
     if (reduction() != ReductionKind::none) text += std::string(", ") + reduction_name(reduction());
-    if (operation() == Operation::broadcast) text += ", root " + std::to_string(root());
-    if (in_place() && operation() != Operation::broadcast) text += ", in place";
-    if (algorithm() != Algorithm::direct) text += std::string(", ") + algorithm_name(algorithm());
+    if (rooted(operation())) text += ", root " + std::to_string(root());
+    if (in_place() && !rooted(operation())) text += ", in place";
+    if (algorithm() != Algorithm::automatic) text += std::string(", ") + algorithm_word();
+    if (lanes() != 0) text += ", " + std::to_string(lanes()) + (lanes() == 1 ? " lane" : " lanes");
+    if (reproducible()) text += ", reproducible";
     return text + ")";
   }
 
   /// In what two calls differ: the first of the things that must agree.
   static const char* difference(const Entry& a, const Entry& b) {
     if (a.operation() != b.operation() || a.is_barrier() != b.is_barrier()) return "the operation";
-    if (a.element() != b.element() || a.word[element_size] != b.word[element_size]) return "the element type";
+    if (a.element() != b.element() || a.element_size() != b.element_size()) return "the element type";
     if (a.reduction() != b.reduction()) return "the reduction";
     if (a.word[count] != b.word[count]) return "the count";
     if (a.root() != b.root()) return "the root";
     if (a.in_place() != b.in_place()) return "in place or not";
     if (a.algorithm() != b.algorithm()) return "the algorithm";
-    return "the extents or the layout, or in the function that was called";
+    if (std::strcmp(a.algorithm_word(), b.algorithm_word()) != 0) return "the algorithm";
+    if (a.lanes() != b.lanes()) return "the lanes";
+    if (a.reproducible() != b.reproducible()) return "reproducible or not";
+    return "the extents or the layout, or in the function that was called, or in its options";
   }
+
+ private:
+  static constexpr std::uint64_t barrier_bits = 0x1f;  // no operation
+
+  std::uint64_t operation_bits() const { return word[kind] & 0x1f; }
 };
 
 class ThreadGroup;
 
 /// What one rank shows to the others. Only its owner writes it.
 struct alignas(128) ThreadSlot {
-  /// left: has seen the error and touches nobody's memory any more. unwinding: gone because of an exception that
-  /// probably ends the rank, so that the cause will follow.
-  enum class State : std::uint8_t { here, left, unwinding, gone };
+  /// resting: between two calls, with a started operation unfinished; touches nobody's memory before it says that it
+  /// is here again. left: has seen the error and touches nobody's memory any more. unwinding: gone because of an
+  /// exception that probably ends the rank, so that the cause will follow.
+  enum class State : std::uint8_t { here, resting, left, unwinding, gone };
 
   /// Entries of the last operations: a rank that runs ahead can still be compared with.
   static constexpr std::uint64_t kept = 8;
@@ -108,19 +147,29 @@ struct alignas(128) ThreadSlot {
   std::atomic<std::uint64_t> progress{last_step};
   std::atomic<State> state{State::here};
   std::shared_ptr<ThreadGroup> offer;  ///< during a split: the group that this rank has made for others
-  alignas(64) std::array<std::array<std::atomic<std::uint64_t>, Entry::words>, kept> entries{};
+  alignas(64) std::array<std::array<std::atomic<std::uint64_t>, Entry::hot>, kept> entries{};
+  std::array<std::array<std::atomic<std::uint64_t>, Entry::words - Entry::hot>, kept> rest{};
 
   /// Called by the owner before it publishes progress in `sequence`.
   void write(std::uint64_t sequence, const Entry& entry) {
     auto& words = entries[sequence % kept];
-    for (std::size_t i = 0; i < Entry::words; ++i) words[i].store(entry.word[i], std::memory_order_release);
+    for (std::size_t i = 0; i < Entry::hot; ++i) words[i].store(entry.word[i], std::memory_order_release);
+    if (!entry.more()) return;
+    auto& others = rest[sequence % kept];
+    for (std::size_t i = Entry::hot; i < Entry::words; ++i) {
+      others[i - Entry::hot].store(entry.word[i], std::memory_order_release);
+    }
   }
 
   /// The owner's entry of operation `sequence`; false if it has not entered it, or has left it long ago.
   bool read(std::uint64_t sequence, Entry& entry) const {
     if (sequence_of(progress.load(std::memory_order_acquire)) < sequence) return false;
     const auto& words = entries[sequence % kept];
-    for (std::size_t i = 0; i < Entry::words; ++i) entry.word[i] = words[i].load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < Entry::hot; ++i) entry.word[i] = words[i].load(std::memory_order_acquire);
+    const auto& others = rest[sequence % kept];
+    for (std::size_t i = Entry::hot; i < Entry::words; ++i) {
+      entry.word[i] = entry.more() ? others[i - Entry::hot].load(std::memory_order_acquire) : 0;
+    }
     // The owner overwrites these words after it has finished operation sequence + kept - 1. Having read one of the new
     // words means to see that progress here.
     return sequence_of(progress.load(std::memory_order_relaxed)) + 1 < sequence + kept;
@@ -130,34 +179,39 @@ struct alignas(128) ThreadSlot {
 /// What the ranks of one communicator share.
 class ThreadGroup {
  public:
-  static std::shared_ptr<ThreadGroup> make(const std::shared_ptr<ThreadJob>& job, int size, bool messages) {
-    auto group = std::make_shared<ThreadGroup>(job, size, messages);
+  /// topology: of as many ranks as the group has.
+  static std::shared_ptr<ThreadGroup> make(const std::shared_ptr<ThreadJob>& job, Topology topology, bool messages) {
+    auto group = std::make_shared<ThreadGroup>(job, std::move(topology), messages);
     job->watch(group->poison_);
     return group;
   }
 
-  ThreadGroup(std::shared_ptr<ThreadJob> job, int size, bool messages)
+  ThreadGroup(std::shared_ptr<ThreadJob> job, Topology topology, bool messages)
       : job_(std::move(job)),
-        size_(size),
+        topology_(std::move(topology)),
         messages_(messages),
         poison_(std::make_shared<Poison>()),
-        slots_(new ThreadSlot[static_cast<std::size_t>(size)]),
-        inboxes_(new Inbox[static_cast<std::size_t>(size)]) {}
+        slots_(new ThreadSlot[static_cast<std::size_t>(size())]),
+        inboxes_(new Inbox[static_cast<std::size_t>(size())]),
+        windows_(size(), messages ? 0 : Windows::useful(size(), job_->crowded())) {}
 
   const std::shared_ptr<ThreadJob>& job() const { return job_; }
-  int size() const { return size_; }
+  int size() const { return topology_.ranks(); }
+  const Topology& topology() const { return topology_; }
   bool messages() const { return messages_; }
   Poison& poison() { return *poison_; }
   ThreadSlot& slot(int rank) { return slots_[static_cast<std::size_t>(rank)]; }
+  Windows& windows() { return windows_; }
   Inbox& inbox(int rank) { return inboxes_[static_cast<std::size_t>(rank)]; }
 
  private:
   std::shared_ptr<ThreadJob> job_;
-  int size_;
+  Topology topology_;
   bool messages_;
   std::shared_ptr<Poison> poison_;
   std::unique_ptr<ThreadSlot[]> slots_;
   std::unique_ptr<Inbox[]> inboxes_;
+  Windows windows_;
 };
 
 }  // namespace meshwise::detail

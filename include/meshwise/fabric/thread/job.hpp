@@ -11,6 +11,7 @@
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/poison.hpp"
 #include "meshwise/fabric/thread/cores.hpp"
+#include "meshwise/schedule/settings.hpp"
 
 namespace meshwise::detail {
 
@@ -20,13 +21,17 @@ inline constexpr int most_threads = 4096;
 /// What the ranks of one `launch` share: which of them failed, and the groups that must be told.
 class ThreadJob {
  public:
-  explicit ThreadJob(int ranks) : cores_(usable_cores()), crowded_(ranks > cores_) {}
+  /// settings: what is forced upon the selectors of all groups; read once, so that all ranks choose alike.
+  explicit ThreadJob(int ranks, const Settings& settings = {})
+      : cores_(usable_cores()), crowded_(ranks > cores_), settings_(settings) {}
 
   /// Cores that the process may use.
   int cores() const { return cores_; }
 
   /// Whether there are more ranks than cores.
   bool crowded() const { return crowded_; }
+
+  const Settings& settings() const { return settings_; }
 
   /// Aborts a new group together with the job; at once if the job has failed.
   void watch(const std::shared_ptr<Poison>& poison) {
@@ -89,6 +94,7 @@ class ThreadJob {
   mutable std::mutex mutex_;
   int cores_;
   bool crowded_;
+  Settings settings_;
   std::vector<std::weak_ptr<Poison>> groups_;
   std::vector<Failure> failures_;
   Report cause_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -14,14 +15,18 @@
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/thread/endpoint.hpp"
 #include "meshwise/fabric/thread/job.hpp"
+#include "meshwise/schedule/settings.hpp"
+#include "meshwise/topology/topology.hpp"
 
 namespace meshwise {
 
 /// How `launch` starts ranks.
 struct LaunchOptions {
-  double deadline = 600;  ///< seconds that an operation may wait for others, 0 for ever
-  bool messages = false;  ///< run collectives over send and receive, as a fabric without shared memory would
-  const char* name = "";  ///< the communicator's name in errors
+  double deadline = 600;   ///< seconds that an operation may wait for others, 0 for ever
+  bool messages = false;   ///< run collectives over send and receive, as a fabric without shared memory would
+  const char* name = "";   ///< the communicator's name in errors
+  Topology topology = {};  ///< what the choice of algorithms goes by; left as it is, all ranks reach each other alike
+  std::optional<Settings> settings = {};  ///< what is forced; without it, Settings::from_environment()
 };
 
 /// Runs `program(Communicator&)` on `ranks` new threads of this process and returns when all have ended.
@@ -29,9 +34,11 @@ struct LaunchOptions {
 /// ranks: 1 to 4096. program: called once per rank, at the same time, through one shared reference. Ranks that return
 /// or throw have left: whoever still waits for them gets an Error.
 /// Cost: one thread per rank. Nothing is pinned. The number of usable cores is looked up here and decides how waits
-/// spend their time, so restrict the process before.
+/// spend their time, so restrict the process before. MESHWISE_ALGORITHM and MESHWISE_LANES are read here, once for all
+/// ranks and all groups that they will form (see Settings).
 /// Errors: if a rank throws, all others are aborted; when all have ended, the first cause is thrown once, as it was.
-/// `invalid_argument` for an impossible number of ranks, `out_of_memory` if threads cannot be created; then the
+/// `invalid_argument` for an impossible number of ranks, another one than the topology has, or an environment that does
+/// not say what it should; `out_of_memory` if threads cannot be created; then the
 /// program has not been called.
 template <class F>
 void launch(int ranks, const LaunchOptions& options, F&& program) {
@@ -43,8 +50,14 @@ void launch(int ranks, const LaunchOptions& options, F&& program) {
     fail("launch", "a deadline >= 0 seconds (0 waits for ever)", std::to_string(options.deadline),
          "choose another deadline");
   }
-  const auto job = std::make_shared<detail::ThreadJob>(ranks);
-  const auto world = detail::ThreadGroup::make(job, ranks, options.messages);
+  const bool flat = options.topology == Topology();
+  if (!flat && options.topology.ranks() != ranks) {
+    fail("launch", "a topology of " + std::to_string(ranks) + " ranks", std::to_string(options.topology.ranks()),
+         "describe the ranks that are started");
+  }
+  const auto job =
+      std::make_shared<detail::ThreadJob>(ranks, options.settings ? *options.settings : Settings::from_environment());
+  const auto world = detail::ThreadGroup::make(job, flat ? Topology::flat(ranks) : options.topology, options.messages);
   enum class Start { pending, go, cancelled };
   std::atomic<Start> start{Start::pending};
 
@@ -54,7 +67,7 @@ void launch(int ranks, const LaunchOptions& options, F&& program) {
     if (start.load(std::memory_order_acquire) == Start::cancelled) return;
     Communicator communicator;
     try {
-      auto endpoint = std::make_unique<detail::ThreadEndpoint>(world, rank);
+      auto endpoint = std::make_unique<detail::ThreadEndpoint>(world, rank, rank == 0);
       endpoint->set_deadline(options.deadline);
       endpoint->set_axis(options.name);
       communicator = Communicator(std::move(endpoint));

@@ -54,17 +54,27 @@ class ThreadMail : public ThreadMember {
       envelope = inbox.take(from, tag);
       if (envelope) break;
       const auto changed = [&] { return inbox.posted() != seen; };
-      while (!changed()) {
-        if (backoff.pause()) inspect(from, changed);
-      }
+      while (!changed()) idle(backoff, from, changed);
     }
-    Entry entry;
-    const bool other = waiting_.collective && disagrees(from, entry);
-    if (other || envelope->bytes != bytes) {
-      refuse(*envelope, other ? difference(from, entry) : wrong_size(from, bytes, envelope->bytes));
+    accept(from, *envelope, data, bytes);
+  }
+
+  bool try_receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes) override {
+    const Waiting before = waiting_;
+    begin_message(verb, tag, 0);
+    Inbox& inbox = group_->inbox(rank());
+    const std::uint64_t seen = inbox.posted();
+    const std::shared_ptr<Envelope> envelope = inbox.take(from, tag);
+    if (!envelope) {
+      // Tries of one wait: what it has learned stays.
+      waiting_.grace = before.grace;
+      waiting_.turn = before.turn;
+      inspect(
+          from, [&] { return inbox.posted() != seen; }, false);
+      return false;
     }
-    if (bytes > 0) std::memcpy(data, envelope->data, bytes);
-    envelope->state.store(Envelope::State::done, std::memory_order_release);
+    accept(from, *envelope, data, bytes);
+    return true;
   }
 
  protected:
@@ -80,15 +90,31 @@ class ThreadMail : public ThreadMember {
 
     void posted(std::shared_ptr<Envelope> envelope) noexcept { envelope_ = std::move(envelope); }
 
+    bool test() override {
+      if (!envelope_) return true;
+      endpoint_.waiting_ = waiting_;
+      try {
+        if (!read()) {
+          endpoint_.inspect(
+              to_, [this] { return read(); }, false);
+          return false;
+        }
+        if (envelope_->state.load(std::memory_order_acquire) == Envelope::State::refused) endpoint_.leave();
+      } catch (...) {
+        withdraw();
+        throw;
+      }
+      envelope_.reset();
+      return true;
+    }
+
     void wait() override {
       if (!envelope_) return;
       endpoint_.waiting_ = waiting_;
-      const auto read = [this] { return envelope_->state.load(std::memory_order_acquire) >= Envelope::State::done; };
       try {
         Backoff backoff(endpoint_.group_->job()->crowded());
-        while (!read()) {
-          if (backoff.pause()) endpoint_.inspect(to_, read);
-        }
+        const auto ready = [this] { return read(); };
+        while (!read()) endpoint_.idle(backoff, to_, ready);
         if (envelope_->state.load(std::memory_order_acquire) == Envelope::State::refused) endpoint_.leave();
       } catch (...) {
         withdraw();
@@ -98,6 +124,8 @@ class ThreadMail : public ThreadMember {
     }
 
    private:
+    bool read() const { return envelope_->state.load(std::memory_order_acquire) >= Envelope::State::done; }
+
     /// Afterwards nobody reads the message any more.
     void withdraw() {
       if (!envelope_) return;
@@ -117,6 +145,17 @@ class ThreadMail : public ThreadMember {
   void begin_message(const char* verb, std::uint64_t tag, double seconds) {
     waiting_ = Waiting{verb, (tag & internal_tag) != 0, Deadline(deadline(seconds)), 0, 0};
     if (group_->poison().set()) leave();
+  }
+
+  /// Takes a message that has arrived, if it is the right one.
+  void accept(int from, Envelope& envelope, void* data, std::size_t bytes) {
+    Entry entry;
+    const bool other = waiting_.collective && disagrees(from, entry);
+    if (other || envelope.bytes != bytes) {
+      refuse(envelope, other ? difference(from, entry) : wrong_size(from, bytes, envelope.bytes));
+    }
+    if (bytes > 0) std::memcpy(data, envelope.data, bytes);
+    envelope.state.store(Envelope::State::done, std::memory_order_release);
   }
 
   Report wrong_size(int from, std::size_t wanted, std::size_t sent) const {

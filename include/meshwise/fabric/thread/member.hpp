@@ -15,6 +15,7 @@
 #include "meshwise/core/wait.hpp"
 #include "meshwise/fabric/endpoint.hpp"
 #include "meshwise/fabric/move.hpp"
+#include "meshwise/fabric/thread/agenda.hpp"
 #include "meshwise/fabric/thread/group.hpp"
 
 namespace meshwise::detail {
@@ -23,16 +24,21 @@ namespace meshwise::detail {
 ///
 /// A rank enters operation s by publishing its call and its buffers, then progress (s, 1); after step i it publishes
 /// (s, i + 2), after the last one (s, last_step). A plan says which progress of whom each step must see. Before a rank
-/// touches another one's buffers for the first time in an operation it compares their calls.
+/// touches another one's buffers for the first time in an operation it compares their calls. It enters an operation
+/// when the one before is complete.
 ///
 /// Errors. The first one poisons the group. A rank that must throw first makes sure that nobody is inside a move that
-/// could touch its buffers: it marks itself as left and waits until every other rank has left too or is past its last
-/// step. Entering publishes progress before it looks at the poison, and leaving sets the poison before it looks at
-/// progress, both in one total order, so that one of the two sees the other.
-class ThreadMember : public Endpoint {
+/// could touch its buffers: it marks itself as left and waits until every other rank has left too, rests, or is past
+/// its last step. Entering publishes progress before it looks at the poison, and leaving sets the poison before it
+/// looks at progress, both in one total order, so that one of the two sees the other. A rank rests while its program
+/// computes between two calls with an operation unfinished; it says that it is here again before it looks at the
+/// poison.
+class ThreadMember : public Endpoint, protected Backlog {
  public:
-  ThreadMember(std::shared_ptr<ThreadGroup> group, int rank)
+  /// agenda: of this rank, the same for all its communicators; null makes a new one.
+  ThreadMember(std::shared_ptr<ThreadGroup> group, int rank, std::shared_ptr<ThreadAgenda> agenda = nullptr)
       : Endpoint(rank, group->size()),
+        agenda_(agenda ? std::move(agenda) : std::make_shared<ThreadAgenda>()),
         group_(std::move(group)),
         slot_(group_->slot(rank)),
         peers_(static_cast<std::size_t>(size())),
@@ -40,6 +46,7 @@ class ThreadMember : public Endpoint {
         exceptions_(std::uncaught_exceptions()) {}
 
   ~ThreadMember() override {
+    set_background(false);
     const bool thrown = std::uncaught_exceptions() > exceptions_;
     slot_.state.store(thrown ? State::unwinding : State::gone, std::memory_order_seq_cst);
   }
@@ -71,8 +78,9 @@ class ThreadMember : public Endpoint {
   /// Publishes a new call. scratch: this rank's scratch slots. harmless: it will touch nobody's memory in this call.
   void enter(const Call& call, const void* scratch, bool harmless) {
     waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0};
+    rouse();
     if (slot_.state.load(std::memory_order_relaxed) != State::here) leave();
-    own_ = Entry::of(call, scratch);
+    own_ = Entry::of(call, scratch, history_);
     ++sequence_;
     slot_.write(sequence_, own_);
     peers_[static_cast<std::size_t>(rank())] = buffers(own_);
@@ -98,11 +106,61 @@ class ThreadMember : public Endpoint {
     const std::atomic<std::uint64_t>& progress = group_->slot(peer).progress;
     if (progress.load(std::memory_order_acquire) < target) {
       Backoff backoff(group_->job()->crowded());
-      while (progress.load(std::memory_order_acquire) < target) {
-        if (backoff.pause()) inspect(peer, [&] { return progress.load(std::memory_order_acquire) >= target; });
-      }
+      const auto ready = [&] { return progress.load(std::memory_order_acquire) >= target; };
+      while (!ready()) idle(backoff, peer, ready);
     }
     if (met_[static_cast<std::size_t>(peer)] != sequence_) meet(peer);
+  }
+
+  /// The same without waiting: whether that is so by now.
+  bool reached(int peer, std::uint64_t step) {
+    const std::uint64_t target = progress_at(sequence_, step);
+    const std::atomic<std::uint64_t>& progress = group_->slot(peer).progress;
+    const auto ready = [&] { return progress.load(std::memory_order_acquire) >= target; };
+    if (!ready()) {
+      inspect(peer, ready, false);
+      return false;
+    }
+    if (met_[static_cast<std::size_t>(peer)] != sequence_) meet(peer);
+    return true;
+  }
+
+  template <bool blocking>
+  bool arrive(int peer, std::uint64_t step) {
+    if constexpr (!blocking) return reached(peer, step);
+    await(peer, step);
+    return true;
+  }
+
+  /// To be called before a program gets control back with an operation unfinished.
+  void rest() {
+    if (resting_ || slot_.state.load(std::memory_order_relaxed) != State::here) return;
+    resting_ = true;
+    slot_.state.store(State::resting, std::memory_order_seq_cst);
+  }
+
+  /// To be called before a rank that may rest touches memory again, or enters.
+  void rouse() {
+    if (!resting_) return;
+    resting_ = false;
+    slot_.state.store(State::here, std::memory_order_seq_cst);
+    if (group_->poison().set_in_order()) leave();
+  }
+
+  /// Whether there are started operations here that waits for other things must go on with.
+  void set_background(bool value) {
+    if (value == background_) return;
+    background_ = value;
+    value ? agenda_->add(this) : agenda_->remove(this);
+  }
+
+  const std::shared_ptr<ThreadAgenda>& agenda() const { return agenda_; }
+
+  /// Spends a moment of a wait for a rank. ready: see inspect.
+  template <class Ready>
+  void idle(Backoff& backoff, int peer, const Ready& ready) {
+    if (!agenda_->empty()) agenda_->advance();
+    if (backoff.pause()) inspect(peer, ready, true);
   }
 
   /// Compares calls with a rank that has entered this operation, and learns its buffers. A rank that is many
@@ -128,12 +186,13 @@ class ThreadMember : public Endpoint {
 
   static Addresses buffers(const Entry& entry) {
     return Addresses{entry.pointer<const std::byte>(Entry::input), entry.pointer<std::byte>(Entry::output),
-                     entry.pointer<std::byte>(Entry::scratch)};
+                     entry.pointer<std::byte>(Entry::scratch), entry.pointer<const void>(Entry::context)};
   }
 
   /// Looks at everything that ends a wait for a rank early. ready: whether the wait has been satisfied after all.
+  /// waits: whether this is a wait at all, whose deadline runs.
   template <class Ready>
-  void inspect(int peer, const Ready& ready) {
+  void inspect(int peer, const Ready& ready, bool waits) {
     if (group_->poison().set()) leave();
     const State state = group_->slot(peer).state.load(std::memory_order_acquire);
     if (state == State::gone || state == State::unwinding) {
@@ -150,7 +209,7 @@ class ThreadMember : public Endpoint {
         compare(waiting_.turn);
       }
     }
-    if (waiting_.deadline.expired() && !ready()) time_out(peer);
+    if (waits && waiting_.deadline.expired() && !ready()) time_out(peer);
   }
 
   void compare(int peer) {
@@ -176,12 +235,29 @@ class ThreadMember : public Endpoint {
 
   Report difference(int peer, const Entry& entry) const {
     Report problem = report(Code::mismatch, peer);
-    const bool known = entry.word[Entry::verb] != 0;
+    Entry mine = own_, theirs = entry;
+    const std::uint64_t back = entry.word[Entry::verb] != 0 ? first_difference(peer, mine, theirs) : 0;
+    const bool known = theirs.word[Entry::verb] != 0;
     problem.expected = "the same call on all ranks";
-    problem.found = "rank " + std::to_string(rank()) + ": " + own_.describe() + ", rank " + std::to_string(peer) +
-                    ": " + (known ? entry.describe() : std::string("a later call"));
-    problem.remedy = std::string("the calls differ in ") + (known ? Entry::difference(own_, entry) : "their order");
+    problem.found = "rank " + std::to_string(rank()) + ": " + mine.describe() + ", rank " + std::to_string(peer) +
+                    ": " + (known ? theirs.describe() : std::string("a later call"));
+    if (back > 0) problem.found += ", " + std::to_string(back) + (back == 1 ? " call" : " calls") + " before this one";
+    problem.remedy = std::string("the calls differ in ") + (known ? Entry::difference(mine, theirs) : "their order");
     return problem;
+  }
+
+  /// A call in which nobody heard from everybody may have been another one elsewhere, which shows in the signatures of
+  /// all later ones. Finds the first that differs, as far as calls are kept; returns how many calls ago it was.
+  std::uint64_t first_difference(int peer, Entry& mine, Entry& theirs) const {
+    const std::uint64_t oldest = sequence_ + 1 > ThreadSlot::kept ? sequence_ + 1 - ThreadSlot::kept : 1;
+    for (std::uint64_t number = oldest; number < sequence_; ++number) {
+      Entry a, b;
+      if (!slot_.read(number, a) || !group_->slot(peer).read(number, b) || a.agrees(b)) continue;
+      mine = a;
+      theirs = b;
+      return sequence_ - number;
+    }
+    return 0;
   }
 
   [[noreturn]] void abandon(int peer) {
@@ -192,17 +268,32 @@ class ThreadMember : public Endpoint {
     stop(problem);
   }
 
+  /// Names every rank that has not come to this operation, and how far it is; if all have, the one waited for.
   [[noreturn]] void time_out(int peer) {
     Report problem = report(Code::timed_out, peer);
+    problem.ranks.clear();
     problem.expected = what(peer) + " within " + std::to_string(waiting_.deadline.seconds()) + " s";
-    problem.found = "rank " + std::to_string(rank()) + " still waiting for rank " + std::to_string(peer);
-    if (waiting_.collective) {
-      const std::uint64_t reached = sequence_of(group_->slot(peer).progress.load(std::memory_order_acquire));
-      problem.found += reached >= sequence_ ? std::string(", which has entered it")
-                       : reached == 0       ? std::string(", which has made no collective call here yet")
-                                            : ", which has done " + std::to_string(reached) + " of the calls here";
+    problem.found = "rank " + std::to_string(rank()) + " still waiting for ";
+    for (int late = 0; waiting_.collective && late < size(); ++late) {
+      const std::uint64_t reached = sequence_of(group_->slot(late).progress.load(std::memory_order_acquire));
+      if (reached >= sequence_) continue;
+      problem.ranks.push_back(late);
+      if (problem.ranks.size() > most_named) continue;
+      if (problem.ranks.size() > 1) problem.found += "; ";
+      problem.found += "rank " + std::to_string(late) + ", which has ";
+      problem.found += reached == 0 ? std::string("made no collective call here yet")
+                                    : "done " + std::to_string(reached) + " of the calls here";
     }
-    problem.remedy = "look at what that rank does, or allow more time (set_deadline)";
+    if (problem.ranks.size() > most_named) {
+      problem.found += "; and " + std::to_string(problem.ranks.size() - most_named) + " more ranks";
+    }
+    const bool several = problem.ranks.size() > 1;
+    if (problem.ranks.empty()) {
+      problem.ranks = {peer};
+      problem.found += "rank " + std::to_string(peer) + (waiting_.collective ? ", which has entered it" : "");
+    }
+    problem.remedy = std::string("look at what ") + (several ? "those ranks do" : "that rank does") +
+                     ", or allow more time (set_deadline)";
     stop(problem);
   }
 
@@ -216,8 +307,9 @@ class ThreadMember : public Endpoint {
     leave();
   }
 
-  /// Throws the group's first error once nobody can touch this rank's buffers any more.
-  [[noreturn]] void leave() {
+  /// After an error: returns when nobody can touch this rank's buffers any more, nor this rank anybody's.
+  void settle() noexcept {
+    resting_ = false;
     slot_.state.store(State::left, std::memory_order_seq_cst);
     for (int peer = 0; peer < size(); ++peer) {
       const ThreadSlot& slot = group_->slot(peer);
@@ -227,6 +319,11 @@ class ThreadMember : public Endpoint {
         backoff.pause();
       }
     }
+  }
+
+  /// Throws the group's first error once nobody can touch this rank's buffers any more.
+  [[noreturn]] void leave() {
+    settle();
     Report cause = group_->poison().cause();
     if (cause.rank >= 0 && cause.rank != rank() && cause.operation != waiting_.verb) {
       cause.origin = cause.operation + " on rank " + std::to_string(cause.rank);
@@ -239,15 +336,20 @@ class ThreadMember : public Endpoint {
   }
 
   static constexpr std::int64_t grace_nanoseconds = 1'000'000'000;
+  static constexpr std::size_t most_named = 8;  ///< late ranks that the text of an error names
 
+  std::shared_ptr<ThreadAgenda> agenda_;
   std::shared_ptr<ThreadGroup> group_;
   ThreadSlot& slot_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t history_ = 0;  ///< a hash of the small calls so far
   Entry own_;
   Waiting waiting_;
   std::vector<Addresses> peers_;    ///< buffers of the ranks that have been met in this operation
   std::vector<std::uint64_t> met_;  ///< the operation in which each rank was met last
   int exceptions_;                  ///< in flight when this was made
+  bool resting_ = false;            ///< the state that the others see is `resting`
+  bool background_ = false;
 };
 
 }  // namespace meshwise::detail

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "meshwise/core/error.hpp"
+#include "meshwise/fabric/message.hpp"
+#include "meshwise/fabric/move.hpp"
+#include "meshwise/fabric/plans.hpp"
+#include "meshwise/fabric/streaming.hpp"
+#include "meshwise/fabric/thread/small.hpp"
+#include "meshwise/schedule/contract.hpp"
+#include "meshwise/schedule/select.hpp"
+#include "meshwise/schedule/verify.hpp"
+
+namespace meshwise::detail {
+
+/// The plan of one call: for memory or for messages, neither if nothing moves. The caller keeps what it refers to.
+struct ThreadPlan {
+  const MemoryPlan* memory = nullptr;
+  const LoweredPlan* lowered = nullptr;
+};
+
+/// Performs collectives by load and store on everybody's buffers, or by messages: one at a time, to the end or as far
+/// as they get without waiting.
+class ThreadPerformer : public ThreadSmall {
+ public:
+  ThreadPerformer(std::shared_ptr<ThreadGroup> group, int rank, bool speaks, std::shared_ptr<ThreadAgenda> agenda)
+      : ThreadSmall(std::move(group), rank, std::move(agenda)),
+        speaks_(speaks),
+        threshold_(streaming_threshold(group_->job()->cores())) {}
+
+  std::string explain(const Question& question) override {
+    Question asked = question;
+    asked.shape.ranks = size();
+    asked.memory = !group_->messages();
+    Call call;
+    call.shape = asked.shape;
+    call.count = asked.bytes;
+    call.algorithm = asked.wanted;
+    call.lanes = asked.lanes;
+    call.regions.contiguous = true;
+    std::string text = selector().explain(asked);
+    if (is_small(call)) {
+      text += "but so few bytes, in contiguous memory, take one rendezvous through windows of " +
+              std::to_string(group_->windows().capacity()) + " bytes\n";
+    }
+    return text;
+  }
+
+ protected:
+  /// The plans of a call, which must outlive its performance.
+  struct Handles {
+    PlanCache<MemoryPlan>::Handle memory;
+    PlanCache<LoweredPlan>::Handle lowered;
+    ThreadPlan plan() const { return {memory.get(), lowered.get()}; }
+  };
+
+  /// Valid until the next question, or as long as the handles live.
+  ThreadPlan plan(const Call& call, Handles* keep = nullptr) {
+    if (call.count == 0) return {};
+    const Choice choice = choose(call);
+    const auto resolve = [&] { return selector().catalogue().find(choice.algorithm); };
+    if (group_->messages()) {
+      const auto& found = lowered_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve);
+      if (keep != nullptr) keep->lowered = found;
+      return {nullptr, found.get()};
+    }
+    const auto& found = plans_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve);
+    if (keep != nullptr) keep->memory = found;
+    return {found.get(), nullptr};
+  }
+
+  /// Enters an operation. call and plan stay where they are until it is complete. Whatever can fail for lack of memory
+  /// happens before the others count on this rank.
+  void begin(const Call& call, const ThreadPlan& plan) {
+    Active next;
+    next.call = &call;
+    next.plan = plan;
+    if (plan.lowered != nullptr) {
+      next.finishing = call.finishing != nullptr && plan.lowered->finishes;
+      messenger_.begin(*this, call, plan.lowered->plan, internal_tag | (sequence_ + 1), deadline(call.deadline),
+                       next.finishing);
+    } else if (plan.memory != nullptr) {
+      const Plan& steps = plan.memory->plan;
+      MoveOptions options{0, steps.lanes, call.finishing != nullptr && plan.memory->finishes};
+      next.finishing = options.finishing;
+      next.streaming = plan.memory->settled && footprint(call) >= threshold_;
+      if (steps.scratch_slots > 0) {
+        const ScratchLayout layout = scratch_layout(call, blocks(call.shape), steps.lanes);
+        options.scratch_slot = layout.slot;
+        options.scratch_lane = layout.lane;
+        const std::size_t needed = options.scratch_slot * static_cast<std::size_t>(steps.scratch_slots);
+        if (scratch_.size() < needed) scratch_.resize(needed);
+      }
+      mover_.begin(call, options);
+    }
+    active_ = next;
+    enter(call, scratch_.data(), plan.memory == nullptr || plan.memory->plan.steps.empty());
+  }
+
+  /// blocking: waits for what is missing, else returns false. True: complete.
+  template <bool blocking>
+  bool advance() {
+    if (active_.plan.memory != nullptr) return advance_memory<blocking>();
+    if (active_.plan.lowered != nullptr) return advance_messages<blocking>();
+    for (int& peer = active_.peer; peer < size(); ++peer) {
+      if (peer != rank() && !arrive<blocking>(peer, 1)) return false;
+    }
+    return true;
+  }
+
+  /// Ends a complete operation. Returns whether its moves have finished it (see Call::finishing).
+  bool conclude() {
+    if (active_.plan.memory != nullptr) {
+      traffic().messages += active_.plan.memory->messages;
+      traffic().moved += mover_.moved();
+    }
+    return active_.finishing;
+  }
+
+  /// After an error: nobody reads a message of this rank any more.
+  void drop_messages() noexcept { messenger_.drop(); }
+
+  static constexpr std::uint64_t split_signature = 0x73706c6974;  // tells a split from an all_gather
+
+ private:
+  /// The operation that this rank has entered, and how far it is.
+  struct Active {
+    const Call* call = nullptr;
+    ThreadPlan plan;
+    std::size_t step = 0;    ///< of the plan; after the last one, the exit
+    std::size_t wait = 0;    ///< of that step
+    int peer = 0;            ///< the next to be met where nothing moves
+    bool delivered = false;  ///< all messages are done
+    bool streaming = false;
+    bool finishing = false;
+  };
+
+  template <bool blocking>
+  bool advance_memory() {
+    Active& active = active_;
+    const Plan& plan = active.plan.memory->plan;
+    const auto addresses = [this](int peer) -> const Addresses& { return peers_[static_cast<std::size_t>(peer)]; };
+    for (; active.step < plan.steps.size(); ++active.step, active.wait = 0) {
+      const Step& step = plan.steps[active.step];
+      for (; active.wait < step.waits.size(); ++active.wait) {
+        const Wait& wait = step.waits[active.wait];
+        if (!arrive<blocking>(wait.rank, static_cast<std::uint64_t>(wait.step))) return false;
+      }
+      rouse();
+      if (group_->poison().set()) leave();
+      require_met(step.move);
+      try {
+        mover_.perform(step.move, step.lane, addresses, active.streaming);
+      } catch (const Error& error) {
+        stop(error.report());
+      }
+      publish(active.step + 1 == plan.steps.size() ? last_step : active.step + 2, std::memory_order_release);
+    }
+    for (; active.wait < plan.exit.size(); ++active.wait) {
+      const Wait& wait = plan.exit[active.wait];
+      if (!arrive<blocking>(wait.rank, static_cast<std::uint64_t>(wait.step))) return false;
+    }
+    return true;
+  }
+
+  template <bool blocking>
+  bool advance_messages() {
+    Active& active = active_;
+    try {
+      if (!active.delivered && !messenger_.advance<blocking>()) return false;
+    } catch (...) {
+      messenger_.drop();
+      throw;
+    }
+    active.delivered = true;
+    // Whoever is received from has been compared with; a rank that only sends does it here.
+    const std::vector<MessageStep>& steps = active.plan.lowered->plan.steps;
+    for (; active.step < steps.size(); ++active.step, active.wait = 0) {
+      const std::vector<Message>& sends = steps[active.step].sends;
+      for (; active.wait < sends.size(); ++active.wait) {
+        if (!arrive<blocking>(sends[active.wait].peer, 1)) return false;
+      }
+    }
+    return true;
+  }
+
+  Selector& selector() {
+    if (!selector_) selector_ = std::make_unique<Selector>(group_->topology(), group_->job()->settings(), speaks_);
+    return *selector_;
+  }
+
+  Choice choose(const Call& call) {
+    if (call.signature == split_signature) return Choice{Algorithm::direct, 1};
+    if (call.algorithm == Algorithm::custom) {
+      require_fit(call);
+      return Choice{Algorithm::custom, call.lanes > 0 ? call.lanes : 1};
+    }
+    Question question;
+    question.shape = call.shape;
+    question.bytes = call.count * call.element_size;
+    question.memory = !group_->messages();
+    question.commutative = call.commutative;
+    question.reproducible = call.reproducible;
+    question.one_round = call.regions.own_bytes > 0;
+    question.wanted = call.algorithm;
+    question.lanes = call.lanes;
+    return selector().choose(question);
+  }
+
+  /// Refuses a caller's own generator that cannot do what is asked for.
+  void require_fit(const Call& call) {
+    const AnyGenerator& generator = call.generator;
+    std::string wanted;
+    if (!generator.supports(call.shape)) {
+      wanted = std::string("an algorithm for ") + operation_name(call.shape.operation) +
+               (call.shape.in_place ? " in place" : "") + " on " + std::to_string(size()) + " ranks";
+    } else if (call.regions.own_bytes > 0 &&
+               (generator.rounds(call.shape) > 1 || generator.scratch_slots(call.shape) > 0)) {
+      wanted = "an algorithm of one round without scratch, since every rank knows its own buffers only";
+    } else if (combines(call.shape.operation) && (call.reproducible || !call.commutative) && !proven(call)) {
+      wanted = std::string("an algorithm that is proven to combine in rank order, since the call is ") +
+               (call.reproducible ? "reproducible" : "of a reduction that does not commute");
+    } else {
+      return;
+    }
+    fail(call.verb, wanted, generator.name, "choose another algorithm", rank());
+  }
+
+  /// Whether the caller's own generator keeps the order that the call needs: that of the ranks, and for reproducible
+  /// reductions their brackets and roundings too. The last proof is kept.
+  bool proven(const Call& call) {
+    constexpr int most_ranks = 1024;  // for whom a schedule is materialised
+    if (!(proven_shape_ == call.shape && proven_generator_ == call.generator && call.generator.permanent())) {
+      proof_ = {};
+      if (size() <= most_ranks) {
+        const Verdict verdict = verify(materialise(call.generator, call.shape));
+        proof_ = {verdict.ok() && verdict.in_rank_order, verdict.ok() && verdict.canonical};
+      }
+      proven_shape_ = call.shape;
+      proven_generator_ = call.generator;
+    }
+    return call.reproducible ? proof_.canonical : proof_.in_rank_order;
+  }
+
+  struct Proof {
+    bool in_rank_order = false;
+    bool canonical = false;
+  };
+
+  bool speaks_;
+  std::uint64_t threshold_;
+  std::vector<std::byte> scratch_;
+  Mover mover_;
+  Messenger messenger_;
+  PlanCache<MemoryPlan> plans_;
+  PlanCache<LoweredPlan> lowered_;
+  std::unique_ptr<Selector> selector_;  ///< from the first call on that moves something
+  Active active_;
+  Shape proven_shape_;             ///< what `proof_` is about
+  AnyGenerator proven_generator_;  ///< empty: nothing yet
+  Proof proof_;
+};
+
+}  // namespace meshwise::detail

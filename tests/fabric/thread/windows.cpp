@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "meshwise/fabric/thread/windows.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <iterator>
+#include <set>
+
+using namespace meshwise;
+
+TEST_CASE("windows of all ranks and turns are apart, aligned and empty") {
+  constexpr int ranks = 5;
+  for (const std::size_t capacity : {1U, 40U, 104U, 105U, 2048U}) {
+    detail::Windows windows(ranks, capacity);
+    CHECK(windows.capacity() == capacity);
+    std::set<std::uintptr_t> seen;
+    for (int rank = 0; rank < ranks; ++rank) {
+      CHECK(windows.finished(rank) == 0);
+      for (std::uint64_t turn = 0; turn < detail::Windows::depth; ++turn) {
+        CHECK(windows.sequence(rank, turn) == 0);
+        const auto head = reinterpret_cast<std::uintptr_t>(&windows.sequence(rank, turn));
+        const auto data = reinterpret_cast<std::uintptr_t>(windows.data(rank, turn));
+        CHECK(head % 128 == 0);
+        CHECK(data - head == 24);
+        // No other window begins before this one ends.
+        const auto next = seen.lower_bound(head);
+        CHECK((next == seen.end() || *next >= data + capacity));
+        if (next != seen.begin()) CHECK(*std::prev(next) + 24 + capacity <= head);
+        seen.insert(head);
+        CHECK(&windows.sequence(rank, turn) == &windows.sequence(rank, turn + detail::Windows::depth));
+      }
+    }
+  }
+}
+
+TEST_CASE("groups for which windows are of no use have none") {
+  CHECK(detail::Windows::useful(2, false) == 2048);
+  CHECK(detail::Windows::useful(2, true) > detail::Windows::useful(2, false));
+  CHECK(detail::Windows::useful(detail::Windows::most_ranks + 1, true) == 0);
+  CHECK(detail::Windows(4096, 0).capacity() == 0);
+}
