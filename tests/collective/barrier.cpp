@@ -39,7 +39,7 @@ TEST_CASE("a barrier moves nothing") {
 }
 
 TEST_CASE("a barrier is not an all_reduce of nothing") {
-  const Outcome result = outcome(2, LaunchOptions{}, [](Communicator& communicator) {
+  const Outcome result = outcome(2, Setup{}, [](Communicator& communicator) {
     if (communicator.rank() == 0) return barrier(communicator);
     all_reduce(communicator, std::span<float>());
   });
@@ -90,4 +90,36 @@ TEST_CASE("an error that began in another call says where, and launch throws the
   CHECK(text.find("receive (rank 1)") == 0);
   CHECK(text.find("16 bytes") != std::string::npos);
   CHECK(text.find("8 bytes") != std::string::npos);
+}
+
+TEST_CASE("a monitored barrier names the ranks that are late") {
+  Setup setup;
+  setup.deadline = 60;
+  const Outcome result = outcome(4, setup, [](Communicator& world) {
+    monitored_barrier(world, 30);
+    if (world.rank() == 1 || world.rank() == 2) {
+      // Late: comes when the others have given up.
+      std::vector<int> data(1);
+      receive(world, data, 0);
+    }
+    try {
+      monitored_barrier(world, 0.1);
+    } catch (const Error& error) {
+      require(error.code() == Code::timed_out, error.what());
+      require(error.report().ranks == std::vector<int>{1, 2}, error.what());
+      throw;
+    }
+  });
+  for (const int rank : {0, 3}) {
+    CAPTURE(result.text[static_cast<std::size_t>(rank)]);
+    CHECK(contains(result.text[static_cast<std::size_t>(rank)], "monitored_barrier"));
+  }
+  launch(1, [](Communicator& world) {
+    refuse([&] { monitored_barrier(world, 0); }, "a time above 0 seconds");
+    start_barrier(world).wait();
+    Prepared<void> prepared = prepare_barrier(world);
+    prepared.run();
+    prepared.start().wait();
+    require(world.traffic() == Traffic{3, 0, 0, 0}, "traffic");
+  });
 }

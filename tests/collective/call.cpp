@@ -19,3 +19,15 @@ TEST_CASE("algorithms have names") {
   CHECK(std::string(algorithm_name(Algorithm::ring)) == "ring");
   CHECK(std::string(algorithm_name(static_cast<Algorithm>(99))) == "unknown");
 }
+
+TEST_CASE("options say nothing unless told") {
+  const CollectiveOptions options;
+  CHECK(options.algorithm == Algorithm::automatic);
+  CHECK(options.generator.empty());
+  CHECK(!options.wire.set);
+  CHECK(options.factor == 1);
+  CollectiveOptions other;
+  other.wire = ElementKind::bf16;
+  CHECK(other.wire.set);
+  CHECK(other.wire.kind == ElementKind::bf16);
+}

@@ -15,6 +15,7 @@
 #include "meshwise/collective/broadcast.hpp"
 #include "meshwise/collective/reduce_scatter.hpp"
 #include "meshwise/collective/send_receive.hpp"
+#include "meshwise/core/deadline.hpp"
 #include "support.hpp"
 
 using namespace test;
@@ -27,8 +28,8 @@ int sum_of_ranks(Communicator& group, int contribution) {
   return data;
 }
 
-LaunchOptions patience(double seconds) {
-  LaunchOptions options;
+Setup patience(double seconds) {
+  Setup options;
   options.deadline = seconds;
   return options;
 }
@@ -38,7 +39,7 @@ LaunchOptions patience(double seconds) {
 template <class F>
 void mismatch(int ranks, const char* one, const char* other, const char* difference, F program) {
   for (const bool messages : both) {
-    LaunchOptions options;
+    Setup options;
     options.deadline = 60;
     options.messages = messages;
     const std::int64_t start = monotonic_nanoseconds();
@@ -91,7 +92,7 @@ TEST_CASE("split forms groups by colour, ordered by key, then by rank") {
 }
 
 TEST_CASE("a group inherits name and deadline, and counts for itself") {
-  LaunchOptions options;
+  Setup options;
   options.deadline = 12;
   options.name = "world";
   launch(2, options, [](Communicator& world) {
@@ -156,7 +157,7 @@ TEST_CASE("different calls are an error on all ranks that names both") {
     if (world.rank() == 0) return all_reduce(world, data);
     all_reduce(world, data, out);
   });
-  mismatch(2, "sum, in place)", "in place, ring)", "the algorithm", [](Communicator& world) {
+  mismatch(2, "sum, in place, direct)", "in place, ring)", "the algorithm", [](Communicator& world) {
     std::vector<float> data(16);
     all_reduce(world, data, CollectiveOptions{world.rank() == 0 ? Algorithm::direct : Algorithm::ring, -1});
   });
@@ -220,7 +221,7 @@ TEST_CASE("every wait ends at its deadline and says who is missing") {
     CHECK(contains(result.text[rank], "within 0.1"));
   }
   // A deadline of the call itself.
-  const Outcome single = outcome(2, LaunchOptions{}, [](Communicator& world) {
+  const Outcome single = outcome(2, Setup{}, [](Communicator& world) {
     if (world.rank() == 0) {
       barrier(world, CollectiveOptions{Algorithm::automatic, 0.05});
     } else {
@@ -234,7 +235,7 @@ TEST_CASE("every wait ends at its deadline and says who is missing") {
 
 TEST_CASE("a rank that has ended is noticed at once") {
   for (const bool messages : both) {
-    LaunchOptions options;
+    Setup options;
     options.messages = messages;
     const Outcome result = outcome(4, options, [](Communicator& world) {
       std::vector<float> data(100);
@@ -258,7 +259,7 @@ TEST_CASE("abort ends waits from any thread") {
     target.load()->abort("enough");
   });
   std::atomic<int> left{0};
-  const Outcome result = outcome(3, LaunchOptions{}, [&](Communicator& world) {
+  const Outcome result = outcome(3, Setup{}, [&](Communicator& world) {
     const auto stay = [&] {  // the communicator must live until abort has returned
       left.fetch_add(1);
       while (left.load() < 3) std::this_thread::yield();
@@ -286,7 +287,7 @@ TEST_CASE("abort ends waits from any thread") {
 TEST_CASE("after an error nobody touches the buffers of a rank that has thrown") {
   // The buffers die during unwinding, while others are in the middle of large moves: for the address sanitizer.
   for (int k = 0; k < 10; ++k) {
-    const Outcome result = outcome(4, LaunchOptions{}, [k](Communicator& world) {
+    const Outcome result = outcome(4, Setup{}, [k](Communicator& world) {
       std::vector<float> data(300000 + static_cast<std::size_t>(world.rank() == k % 4 ? k : 0));
       for (int i = 0; i < 3; ++i) {
         if (i == 2 && world.rank() == (k + 1) % 4) world.abort("now");
@@ -402,7 +403,7 @@ TEST_CASE("strided regions are moved where they lie") {
 
 TEST_CASE("regions that disagree are an error, not an overrun") {
   for (const bool messages : both) {
-    LaunchOptions options;
+    Setup options;
     options.messages = messages;
     const Outcome result = outcome(2, options, [](Communicator& world) {
       std::vector<int> in(10);
@@ -422,4 +423,21 @@ TEST_CASE("regions that disagree are an error, not an overrun") {
     CHECK(contains(result.text[0], "9"));
     CHECK(!result.text[1].empty());
   }
+}
+
+TEST_CASE("explain says what runs, and why") {
+  launch(3, [](Communicator& communicator) {
+    const auto says = [](const std::string& text, const char* what) { return text.find(what) != std::string::npos; };
+    const std::string small = communicator.explain(Operation::all_reduce, 64);
+    CHECK_MESSAGE(says(small, "one rendezvous through windows"), small);
+    const std::string large = communicator.explain(Operation::all_reduce, 1 << 20);
+    CHECK_MESSAGE(says(large, "chosen: direct, 1 lane"), large);
+    CHECK_MESSAGE(says(large, "halving_doubling"), large);
+    CHECK_FALSE(says(large, "windows"));
+    CollectiveOptions ring;
+    ring.algorithm = Algorithm::ring;
+    CHECK(says(communicator.explain(Operation::broadcast, 8, ring), "chosen: ring"));
+    ring.reproducible = true;
+    CHECK_THROWS_AS(static_cast<void>(communicator.explain(Operation::all_reduce, 8, ring)), Error);
+  });
 }

@@ -96,7 +96,7 @@ TEST_CASE("the receiver counts the traffic") {
 
 TEST_CASE("a message of the wrong size is an error on both sides that names both sizes") {
   for (const std::size_t size : {std::size_t{10}, std::size_t{100000}}) {
-    const Outcome result = outcome(2, LaunchOptions{}, [&](Communicator& communicator) {
+    const Outcome result = outcome(2, Setup{}, [&](Communicator& communicator) {
       std::vector<float> data(size + static_cast<std::size_t>(communicator.rank()));
       if (communicator.rank() == 0) {
         send(communicator, data, 1);
@@ -114,7 +114,7 @@ TEST_CASE("a message of the wrong size is an error on both sides that names both
 }
 
 TEST_CASE("receiving from a rank that has ended is an error, its last messages are not") {
-  const Outcome result = outcome(2, LaunchOptions{}, [](Communicator& communicator) {
+  const Outcome result = outcome(2, Setup{}, [](Communicator& communicator) {
     int data = 5;
     if (communicator.rank() == 0) return send(communicator, std::span(&data, 1), 1);
     receive(communicator, std::span(&data, 1), 0);
@@ -127,7 +127,7 @@ TEST_CASE("receiving from a rank that has ended is an error, its last messages a
 }
 
 TEST_CASE("a send that reaches its deadline withdraws its message") {
-  const Outcome result = outcome(2, LaunchOptions{}, [](Communicator& communicator) {
+  const Outcome result = outcome(2, Setup{}, [](Communicator& communicator) {
     if (communicator.rank() == 0) {
       std::vector<int> data(100000);
       send(communicator, data, 1, MessageOptions{0, 0.05});

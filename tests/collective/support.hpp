@@ -16,13 +16,35 @@
 #include "meshwise/core/element.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/reduction.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 
 namespace test {
 
 using namespace meshwise;
 
 inline constexpr std::array<std::size_t, 10> sizes{0, 1, 2, 3, 5, 7, 8, 64, 1000, 65537};
+/// How ranks are started: what the tests need of LaunchOptions, whose header they need not compile each.
+struct Setup {
+  bool messages = false;
+  double deadline = 600;
+  const char* name = "";
+};
+
+/// Runs a program on every rank of a group of threads. In support.cpp, once for all tests of the room.
+void run_ranks(int ranks, const Setup& setup, void (*program)(const void* context, Communicator& communicator),
+               const void* context);
+
+template <class F>
+void launch(int ranks, const Setup& setup, const F& program) {
+  run_ranks(
+      ranks, setup,
+      [](const void* context, Communicator& communicator) { (*static_cast<const F*>(context))(communicator); },
+      &program);
+}
+template <class F>
+void launch(int ranks, const F& program) {
+  launch(ranks, Setup{}, program);
+}
+
 inline constexpr Algorithm algorithms[] = {Algorithm::direct, Algorithm::ring};
 inline constexpr bool both[] = {false, true};
 
@@ -117,9 +139,9 @@ inline std::size_t begin_of(std::size_t count, int ranks, int k) {
 template <class F>
 void on_both(int ranks, F program) {
   for (const bool messages : both) {
-    LaunchOptions options;
-    options.messages = messages;
-    launch(ranks, options, program);
+    Setup setup;
+    setup.messages = messages;
+    launch(ranks, setup, program);
   }
 }
 
@@ -130,7 +152,7 @@ struct Outcome {
 };
 
 template <class F>
-Outcome outcome(int ranks, const LaunchOptions& options, F program) {
+Outcome outcome(int ranks, const Setup& options, F program) {
   Outcome result;
   result.text.resize(static_cast<std::size_t>(ranks));
   result.code.resize(static_cast<std::size_t>(ranks));
@@ -147,5 +169,18 @@ Outcome outcome(int ranks, const LaunchOptions& options, F program) {
 }
 
 inline bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+/// Fails unless `call` throws an Error for bad arguments whose text has `word` in it.
+template <class F>
+void refuse(const F& call, const char* word) {
+  try {
+    call();
+  } catch (const Error& error) {
+    require(error.code() == Code::invalid_argument && contains(error.what(), word),
+            std::string("not \"") + word + "\" but: " + error.what());
+    return;
+  }
+  require(false, std::string("not refused: ") + word);
+}
 
 }  // namespace test

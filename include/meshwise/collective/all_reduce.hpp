@@ -1,52 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <span>
+#include <utility>
 
-#include "meshwise/collective/call.hpp"
-#include "meshwise/collective/communicator.hpp"
-#include "meshwise/collective/detail/arguments.hpp"
-#include "meshwise/core/reduce.hpp"
+#include "meshwise/collective/detail/verbs.hpp"
 
 namespace meshwise {
 
+namespace detail {
+
+template <class... Choices>
+struct AllReduceRule {
+  template <class T>
+  static void describe(Request& request, std::span<const T> in, std::span<T> out, const CollectiveOptions& options) {
+    const char* const verb = request.verb();
+    const std::size_t count = out.size();
+    require_count(verb, "an input as long as the output", count, in.size(), request.rank());
+    require_data(verb, "input", in.data(), count, request.rank());
+    require_data(verb, "output", out.data(), count, request.rank());
+    request.describe<T, Choices...>(Operation::all_reduce, count, options);
+    request.call.shape.in_place = count > 0 && in.data() == out.data();
+    if (!request.call.shape.in_place) {
+      require_apart(verb, in, out, "pass one span to reduce in place", request.rank());
+    }
+    request.combine<T, Choices...>(options.factor);
+    request.own = {in.data(), count, out.data(), count};
+    request.bind();
+  }
+
+  template <class T>
+  static void within(Request& request, std::span<T> data, const CollectiveOptions& options) {
+    describe(request, std::span<const T>(data), data, options);
+  }
+};
+
+}  // namespace detail
+
 /// Combines the vectors of all ranks, element by element; every rank gets the whole result.
 ///
+/// Choices: how to combine (Sum unless said; any Combination) and an algorithm (any Generator, the caller's own too),
+/// in any order: `all_reduce<Max>(...)`, `all_reduce<Ring>(...)`, `all_reduce<Ring, Average>(...)`.
 /// in, out: N elements of one Element type on every rank, N the same everywhere, 0 allowed. The same memory, or apart.
-/// Op: Sum, Product, Min or Max; 16-bit elements are combined in float.
-/// Cost per rank: 2(p - 1)/p N elements of traffic. Synchronises all ranks.
-/// Ordering: all ranks get the same bits. With the direct algorithm element i is ((x0 op x1) op x2) ... in rank order,
-/// with the ring in an order that depends on the block that i is in. Blocks: part k of p begins at floor(k N / p).
-/// On return the spans are the caller's again. A group of one copies.
-/// Errors: `invalid_argument` for spans of different sizes, null or partly overlapping (before anything is sent, the
-/// communicator stays usable); `mismatch`, `timed_out`, `aborted`, `peer_left` (which poison it).
-template <Reduction Op = Sum, detail::Readable In, detail::Writable Out>
-  requires detail::Matching<In, Out> && Element<detail::item_t<Out>>
+/// options: see CollectiveOptions. With a wire element values are converted to it, combined as that type is, and
+/// converted back: bf16 in f32 is the sum in fp32, rounded once, whatever the algorithm.
+/// Cost per rank: 2(p - 1)/p N elements of traffic. Synchronises all ranks. No allocation once calls of this kind and
+/// size have been made; a wire element or a factor takes staging memory as large as the buffers.
+/// Ordering: all ranks get the same bits. With the direct algorithm, and with options.reproducible, element i is
+/// ((x0 op x1) op x2) ... in rank order; with others in an order that depends on the block that i is in. Blocks: part k
+/// of p begins at floor(k N / p). On return the spans are the caller's again. A group of one does what the combination
+/// says of one contribution: a copy, times the factor, or a truth value.
+/// Errors: `invalid_argument` for spans of different sizes, null or partly overlapping, and for options that do not fit
+/// (before anything is sent, the communicator stays usable); `mismatch`, `timed_out`, `aborted`, `peer_left` (which
+/// poison it).
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Reducing<detail::item_t<Out>, Choices...>
 void all_reduce(Communicator& communicator, const In& in, Out&& out, const CollectiveOptions& options = {}) {
-  using T = detail::item_t<Out>;
-  const std::span<const T> input = detail::reading(in);
-  const std::span<T> output = detail::writing(out);
-  const int rank = communicator.endpoint("all_reduce").rank();
-  const std::size_t count = output.size();
-  detail::require_count("all_reduce", "an input as long as the output", count, input.size(), rank);
-  detail::require_data("all_reduce", "input", input.data(), count, rank);
-  detail::require_data("all_reduce", "output", output.data(), count, rank);
-  Call call = detail::span_call("all_reduce", Operation::all_reduce, input.data(), output.data(), count, options);
-  call.shape.in_place = count > 0 && input.data() == output.data();
-  if (!call.shape.in_place) {
-    detail::require_apart("all_reduce", input, output, "pass one span to reduce in place", rank);
-  }
-  call.reduction = reduction_kind<Op>;
-  call.kernel = reduce_kernel<T, Op>();
-  communicator.run(call);
+  detail::run_between_buffers<detail::AllReduceRule<Choices...>>("all_reduce", communicator, in, out, options);
 }
 
 /// The same in place.
-template <Reduction Op = Sum, detail::Writable Data>
-  requires Element<detail::item_t<Data>>
+template <class... Choices, detail::Writable Data>
+  requires detail::Reducing<detail::item_t<Data>, Choices...>
 void all_reduce(Communicator& communicator, Data&& data, const CollectiveOptions& options = {}) {
-  all_reduce<Op>(communicator, data, data, options);
+  detail::run_within<detail::AllReduceRule<Choices...>>("all_reduce", communicator, data, options);
+}
+
+/// Begins an all_reduce; `wait` gives the output. Buffers that are moved in are owned until then. See Pending.
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Reducing<detail::item_t<Out>, Choices...>
+auto start_all_reduce(Communicator& communicator, In&& in, Out&& out, const CollectiveOptions& options = {}) {
+  return detail::start_between<detail::AllReduceRule<Choices...>>(
+      "start_all_reduce", communicator, std::forward<In>(in), std::forward<Out>(out), options);
+}
+
+/// The same in place.
+template <class... Choices, detail::Writable Data>
+  requires detail::Reducing<detail::item_t<Data>, Choices...>
+auto start_all_reduce(Communicator& communicator, Data&& data, const CollectiveOptions& options = {}) {
+  return detail::start_within<detail::AllReduceRule<Choices...>>("start_all_reduce", communicator,
+                                                                 std::forward<Data>(data), options);
+}
+
+/// An all_reduce to be run many times on the same buffers. See Prepared.
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Reducing<detail::item_t<Out>, Choices...>
+auto prepare_all_reduce(Communicator& communicator, In&& in, Out&& out, const CollectiveOptions& options = {}) {
+  return detail::prepare_between<detail::AllReduceRule<Choices...>>(
+      "prepare_all_reduce", communicator, std::forward<In>(in), std::forward<Out>(out), options);
+}
+
+/// The same in place.
+template <class... Choices, detail::Writable Data>
+  requires detail::Reducing<detail::item_t<Data>, Choices...>
+auto prepare_all_reduce(Communicator& communicator, Data&& data, const CollectiveOptions& options = {}) {
+  return detail::prepare_within<detail::AllReduceRule<Choices...>>("prepare_all_reduce", communicator,
+                                                                   std::forward<Data>(data), options);
 }
 
 }  // namespace meshwise

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "meshwise/collective/call.hpp"
+#include "meshwise/collective/detail/workspace.hpp"
 #include "meshwise/collective/volume.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/endpoint.hpp"
@@ -19,7 +20,8 @@ namespace meshwise {
 /// negative colour, is empty: it belongs to no group and refuses everything but questions.
 ///
 /// Ordering: every rank calls the collectives of one communicator in the same order; different communicators are
-/// independent. One thread at a time uses a communicator, but `abort` may come from anywhere.
+/// independent. One thread at a time uses a communicator, the same one as long as operations are in flight, but
+/// `abort` may come from anywhere.
 /// Lifetime: movable. When it dies its rank has left the group, and ranks that wait for it get `peer_left`.
 /// Errors: the first one poisons the group (see Endpoint); all later calls on it report the first cause.
 class Communicator {
@@ -62,19 +64,35 @@ class Communicator {
     if (endpoint_) endpoint_->abort(reason.c_str());
   }
 
+  /// A table in text: which algorithms could do an operation on vectors of so many bytes (the larger side of one rank's
+  /// buffers), what they are predicted to cost, which one runs, and why. Local; the same on all ranks.
+  ///
+  /// Errors: `invalid_argument` for what no algorithm can do, such as a wanted one that does not fit.
+  std::string explain(Operation operation, std::uint64_t bytes, const CollectiveOptions& options = {}) const {
+    Question question;
+    question.shape = Shape{operation, size(), 0, rooted(operation)};
+    question.bytes = bytes;
+    question.wanted = options.algorithm;
+    question.lanes = options.lanes;
+    question.reproducible = options.reproducible;
+    return endpoint("explain").explain(question);
+  }
+
   /// What this rank has communicated here since the group was made.
   Traffic traffic() const { return endpoint("traffic").traffic(); }
 
   /// Performs a collective given as data; the named collectives and the typed layer end here.
   ///
   /// call: `shape.ranks` is filled in, everything else is the caller's. One indirect call; no allocation once the plan
-  /// of this kind of call is known. Counts one call and its volume.
-  void run(Call call) {
+  /// of this kind of call is known. Counts one call and its volume. Returns whether a `finishing` kernel has been
+  /// applied to all results (see Call).
+  bool run(Call call) {
     Endpoint& end = endpoint(call.verb);
     call.shape.ranks = end.size();
-    end.run(call);
+    const bool finished = end.run(call);
     ++end.traffic().calls;
     end.traffic().volume += volume(call, end.rank());
+    return finished;
   }
 
   /// The fabric's side, for code that brings its own protocol.
@@ -86,8 +104,12 @@ class Communicator {
     return *endpoint_;
   }
 
+  /// What the blocking collectives of this communicator share.
+  detail::Workspace& workspace() { return workspace_; }
+
  private:
   std::unique_ptr<Endpoint> endpoint_;
+  detail::Workspace workspace_;
 };
 
 }  // namespace meshwise

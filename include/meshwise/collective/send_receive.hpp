@@ -15,21 +15,43 @@ namespace meshwise {
 /// Which message, and how long to wait for it.
 struct MessageOptions {
   int tag = 0;           ///< from 0; messages of one sender with one tag arrive in order
-  double deadline = -1;  ///< seconds that this call may wait, 0 for ever; negative: the communicator's deadline
+  double deadline = -1;  ///< seconds that this call may wait for a message, 0 for ever; negative: the communicator's
 };
 
 namespace detail {
 
+inline void require_peer(const char* verb, int peer, int tag, int size, int rank) {
+  if (peer < 0 || peer >= size) {
+    fail(verb, "a peer from 0 to " + std::to_string(size - 1), std::to_string(peer), "pass a rank of this communicator",
+         rank);
+  }
+  if (tag < 0) fail(verb, "a tag >= 0", std::to_string(tag), "choose another tag", rank);
+}
+
 inline Endpoint& message_end(const char* verb, Communicator& communicator, int peer, const MessageOptions& options) {
   Endpoint& endpoint = communicator.endpoint(verb);
-  if (peer < 0 || peer >= endpoint.size()) {
-    fail(verb, "a peer from 0 to " + std::to_string(endpoint.size() - 1), std::to_string(peer),
-         "pass a rank of this communicator", endpoint.rank());
-  }
-  if (options.tag < 0) {
-    fail(verb, "a tag >= 0", std::to_string(options.tag), "choose another tag", endpoint.rank());
-  }
+  require_peer(verb, peer, options.tag, endpoint.size(), endpoint.rank());
   return endpoint;
+}
+
+/// Lets the groups in flight that were started before `own` (null: all of them) receive what they expect of a sender
+/// with a tag. False: not blocking, and something has not arrived.
+inline bool receive_earlier(Endpoint& endpoint, const Expectation* own, int from, std::uint64_t tag, bool blocking,
+                            double deadline) {
+  for (Expectation* const earlier : endpoint.expectations()) {
+    if (earlier == own) break;
+    while (earlier->expects(from, tag)) {
+      if (!earlier->receive_next(from, tag, blocking, deadline)) return false;
+    }
+  }
+  return true;
+}
+
+/// Endpoint::receive, after what was begun before.
+inline void receive_in_turn(Endpoint& endpoint, const char* verb, int from, std::uint64_t tag, void* data,
+                            std::size_t bytes, double deadline) {
+  if (!endpoint.expectations().empty()) receive_earlier(endpoint, nullptr, from, tag, true, deadline);
+  endpoint.receive(verb, from, tag, data, bytes, deadline);
 }
 
 inline void received(Endpoint& endpoint, int from, std::size_t bytes) {
@@ -65,13 +87,15 @@ void send(Communicator& communicator, const Data& data, int to, const MessageOpt
 /// Receives a vector from one rank; see `send`.
 ///
 /// data: exactly as many bytes as are sent. from: a rank of the group.
+/// Ordering: receives get the messages of one sender with one tag in the order in which they were begun; if a Group in
+/// flight expects some, this call waits for those first and puts them where the group wants them.
 template <detail::Writable Data>
 void receive(Communicator& communicator, Data&& data, int from, const MessageOptions& options = {}) {
   const auto all = detail::writing(data);
   Endpoint& endpoint = detail::message_end("receive", communicator, from, options);
   detail::require_data("receive", "message", all.data(), all.size(), endpoint.rank());
-  endpoint.receive("receive", from, static_cast<std::uint64_t>(options.tag), all.data(), all.size_bytes(),
-                   options.deadline);
+  detail::receive_in_turn(endpoint, "receive", from, static_cast<std::uint64_t>(options.tag), all.data(),
+                          all.size_bytes(), options.deadline);
   detail::received(endpoint, from, all.size_bytes());
 }
 
@@ -92,7 +116,7 @@ void exchange(Communicator& communicator, const Out& out, int to, In&& in, int f
                         endpoint.rank());
   const auto tag = static_cast<std::uint64_t>(options.tag);
   const auto sending = endpoint.post_send("exchange", to, tag, leaving.data(), leaving.size_bytes(), options.deadline);
-  endpoint.receive("exchange", from, tag, arriving.data(), arriving.size_bytes(), options.deadline);
+  detail::receive_in_turn(endpoint, "exchange", from, tag, arriving.data(), arriving.size_bytes(), options.deadline);
   sending->wait();
   detail::received(endpoint, from, arriving.size_bytes());
 }

@@ -8,10 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "meshwise/collective/call.hpp"
-#include "meshwise/collective/communicator.hpp"
 #include "meshwise/core/error.hpp"
-#include "meshwise/core/split.hpp"
 
 namespace meshwise::detail {
 
@@ -41,39 +38,6 @@ std::span<item_t<R>> writing(R& range) {
   return std::span(range);
 }
 
-/// The part of `count` elements that belongs to a rank.
-constexpr Range rank_part(std::size_t count, int ranks, int rank) {
-  return split(count, static_cast<std::size_t>(ranks), static_cast<std::size_t>(rank));
-}
-
-/// The regions of the span interface. context: the number of elements of the whole vector, a std::size_t; for
-/// all_to_all of one rank's buffer.
-inline Region span_region(const void* context, const Shape& shape, Buffer buffer, int rank, int slot) {
-  const std::size_t count = *static_cast<const std::size_t*>(context);
-  const bool alone = (shape.operation == Operation::reduce_scatter && buffer == Buffer::output) ||
-                     (shape.operation == Operation::all_gather && buffer == Buffer::input);
-  const Range part = rank_part(count, shape.ranks, alone ? rank : slot);
-  return Region{alone ? 0 : part.begin, part.size, part.size, 1};
-}
-
-/// A call on spans of T. count must live as long as the call.
-template <class T>
-Call span_call(const char* verb, Operation operation, const T* input, T* output, const std::size_t& count,
-               const CollectiveOptions& options) {
-  Call call;
-  call.verb = verb;
-  call.shape.operation = operation;
-  if constexpr (Element<T>) call.element = element_kind<T>;
-  call.element_size = sizeof(T);
-  call.count = count;
-  call.algorithm = options.algorithm;
-  call.deadline = options.deadline;
-  call.input = input;
-  call.output = output;
-  call.regions = Regions{&span_region, &count};
-  return call;
-}
-
 inline void require_data(const char* verb, const char* which, const void* data, std::size_t count, int rank) {
   if (data == nullptr && count > 0) {
     fail(verb, std::string("memory for the ") + which, "a null pointer for " + std::to_string(count) + " elements",
@@ -81,10 +45,18 @@ inline void require_data(const char* verb, const char* which, const void* data, 
   }
 }
 
-inline void require_count(const char* verb, const std::string& what, std::size_t expected, std::size_t found,
-                          int rank) {
-  if (expected != found) {
-    fail(verb, what + ": " + std::to_string(expected) + " elements", std::to_string(found), "pass spans of these sizes",
+inline void refuse_count(const char* verb, const char* what, std::size_t expected, std::size_t found, int rank) {
+  fail(verb, std::string(what) + ": " + std::to_string(expected) + " elements", std::to_string(found),
+       "pass spans of these sizes", rank);
+}
+
+inline void require_count(const char* verb, const char* what, std::size_t expected, std::size_t found, int rank) {
+  if (expected != found) refuse_count(verb, what, expected, found, rank);
+}
+
+inline void require_root(const char* verb, int root, int size, int rank) {
+  if (root < 0 || root >= size) {
+    fail(verb, "a root from 0 to " + std::to_string(size - 1), std::to_string(root), "pass a rank of this communicator",
          rank);
   }
 }

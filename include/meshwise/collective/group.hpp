@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "meshwise/collective/communicator.hpp"
+#include "meshwise/collective/detail/arguments.hpp"
+#include "meshwise/collective/detail/task.hpp"
+#include "meshwise/collective/pending.hpp"
+#include "meshwise/collective/send_receive.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+/// Messages that are on their way at the same time.
+class GroupTask final : public Task, private Expectation {
+ public:
+  GroupTask(Endpoint& endpoint, double deadline) : endpoint_(endpoint), deadline_(deadline) {}
+  GroupTask(const GroupTask&) = delete;
+  GroupTask& operator=(const GroupTask&) = delete;
+  ~GroupTask() override { land(); }
+
+  struct Outgoing {
+    const void* data;
+    std::size_t bytes;
+    int to;
+    std::uint64_t tag;
+  };
+  struct Incoming {
+    void* data;
+    std::size_t bytes;
+    int from;
+    std::uint64_t tag;
+    bool done = false;
+  };
+
+  void add(Outgoing message) {
+    require_idle();
+    sends_.push_back(message);
+    checked_ = false;
+  }
+  void add(Incoming message) {
+    require_idle();
+    receives_.push_back(message);
+    checked_ = false;
+  }
+  void clear() {
+    require_idle();
+    sends_.clear();
+    receives_.clear();
+  }
+
+  void start() override {
+    require_idle();
+    if (!checked_) check();
+    sending_.reserve(sends_.size());
+    for (Incoming& message : receives_) message.done = false;
+    endpoint_.expectations().push_back(this);
+    flying_ = true;
+    guarded([this] {
+      for (const Outgoing& message : sends_) {
+        sending_.push_back(endpoint_.post_send(name, message.to, message.tag, message.data, message.bytes, deadline_));
+      }
+    });
+  }
+
+  bool test() override {
+    bool complete = true;
+    guarded([&] {
+      // Messages of one sender with one tag are neighbours and arrive in order.
+      for (std::size_t i = 0; i < receives_.size(); ++i) {
+        Incoming& message = receives_[i];
+        if (message.done) continue;
+        const Incoming* const before = i > 0 ? &receives_[i - 1] : nullptr;
+        const bool blocked =
+            before != nullptr && !before->done && before->from == message.from && before->tag == message.tag;
+        if (blocked || !receive_earlier(endpoint_, this, message.from, message.tag, false, 0) || !take(message)) {
+          complete = false;
+        }
+      }
+      for (const auto& message : sending_) complete = message->test() && complete;
+    });
+    if (complete) finish();
+    return complete;
+  }
+
+  void wait() override {
+    guarded([this] {
+      for (Incoming& message : receives_) {
+        if (message.done) continue;
+        receive_earlier(endpoint_, this, message.from, message.tag, true, deadline_);
+        await(message, deadline_);
+      }
+      for (const auto& message : sending_) message->wait();
+    });
+    finish();
+  }
+
+  void run() override {
+    start();
+    wait();
+  }
+
+  bool in_flight() const override { return flying_; }
+  void drop() noexcept override {
+    endpoint_.abort("a group of messages was given up");
+    land();
+  }
+  const char* verb() const override { return name; }
+  int rank() const override { return endpoint_.rank(); }
+  Endpoint& endpoint() const { return endpoint_; }
+
+ private:
+  static constexpr const char* name = "group";
+
+  template <class F>
+  void guarded(const F& work) {
+    try {
+      work();
+    } catch (...) {
+      land();
+      throw;
+    }
+  }
+
+  /// The first message of a sender with a tag that has not arrived; if there is none, the number of messages.
+  std::size_t next(int from, std::uint64_t tag) const {
+    const auto wanted = std::tie(from, tag);
+    const auto first = std::partition_point(receives_.begin(), receives_.end(), [&](const Incoming& message) {
+      return std::tie(message.from, message.tag) < wanted;
+    });
+    for (auto at = first; at != receives_.end() && std::tie(at->from, at->tag) == wanted; ++at) {
+      if (!at->done) return static_cast<std::size_t>(at - receives_.begin());
+    }
+    return receives_.size();
+  }
+
+  bool expects(int from, std::uint64_t tag) const override { return next(from, tag) < receives_.size(); }
+
+  /// After an error this stays in flight, so that the own `test` or `wait` reports it too.
+  bool receive_next(int from, std::uint64_t tag, bool blocking, double deadline) override {
+    Incoming& message = receives_[next(from, tag)];
+    if (!blocking) return take(message);
+    await(message, deadline);
+    return true;
+  }
+
+  bool take(Incoming& message) {
+    if (!endpoint_.try_receive(name, message.from, message.tag, message.data, message.bytes)) return false;
+    arrived(message);
+    return true;
+  }
+
+  void await(Incoming& message, double deadline) {
+    endpoint_.receive(name, message.from, message.tag, message.data, message.bytes, deadline);
+    arrived(message);
+  }
+
+  void arrived(Incoming& message) {
+    message.done = true;
+    if (message.from == endpoint_.rank()) return;
+    Traffic& traffic = endpoint_.traffic();
+    ++traffic.messages;
+    traffic.volume += message.bytes;
+    traffic.moved += message.bytes;
+  }
+
+  void finish() {
+    land();
+    ++endpoint_.traffic().calls;
+  }
+
+  /// Is not in flight any more: nobody touches the buffers, and nothing is expected.
+  void land() noexcept {
+    if (!flying_) return;
+    sending_.clear();
+    std::vector<Expectation*>& all = endpoint_.expectations();
+    all.erase(std::find(all.begin(), all.end(), static_cast<Expectation*>(this)));
+    flying_ = false;
+  }
+
+  void require_idle() const {
+    if (flying_) refuse_second_start(name, endpoint_.rank());
+  }
+
+  /// Nothing that is received may touch anything else.
+  void check() {
+    std::stable_sort(receives_.begin(), receives_.end(), [](const Incoming& a, const Incoming& b) {
+      return std::tie(a.from, a.tag) < std::tie(b.from, b.tag);
+    });
+    struct Extent {
+      std::uintptr_t begin;
+      std::uintptr_t end;
+      bool written;
+    };
+    std::vector<Extent> extents;
+    extents.reserve(sends_.size() + receives_.size());
+    const auto add_extent = [&](const void* data, std::size_t bytes, bool written) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(data);
+      if (bytes > 0) extents.push_back({begin, begin + bytes, written});
+    };
+    for (const Outgoing& message : sends_) add_extent(message.data, message.bytes, false);
+    for (const Incoming& message : receives_) add_extent(message.data, message.bytes, true);
+    std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+    std::uintptr_t touched = 0;
+    std::uintptr_t written = 0;
+    for (const Extent& extent : extents) {
+      const std::uintptr_t taken = extent.written ? touched : written;
+      if (extent.begin < taken) {
+        fail(name, "received data apart from everything else in the group",
+             "an overlap of " + std::to_string((extent.end < taken ? extent.end : taken) - extent.begin) + " bytes",
+             "use separate buffers", endpoint_.rank());
+      }
+      if (extent.end > touched) touched = extent.end;
+      if (extent.written && extent.end > written) written = extent.end;
+    }
+    checked_ = true;
+  }
+
+  Endpoint& endpoint_;
+  double deadline_;
+  std::vector<Outgoing> sends_;
+  std::vector<Incoming> receives_;  ///< when checked, by sender and tag
+  std::vector<std::unique_ptr<Sending>> sending_;
+  bool checked_ = true;
+  bool flying_ = false;
+};
+
+}  // namespace detail
+
+/// Sends and receives that happen together, so that no order of theirs can dead-lock.
+///
+/// Messages are added with `send` and `receive`, in any order on any rank, then performed by `run`, or by `start` and
+/// the Pending's `wait`; as often as wanted. Each send meets a receive of the same size and tag on the other rank, in a
+/// group or not. Receives of one communicator get the messages of one sender with one tag in the order in which they
+/// were begun: those of a group in the order in which they were added, those of several groups in flight in the order
+/// in which these were started, whichever is tested or waited for first, and plain receives after all of them.
+/// deadline: seconds that each wait for a message may take, 0 for ever; negative: the communicator's.
+/// Cost: of the messages, see `send`; counts as one call. Synchronises with those that are received from, and those
+/// that are sent more than 64 KiB.
+/// Ordering and lifetime: the spans belong to the group from `start` until `wait` has returned; they must stay where
+/// they are as long as it is used. Messages are received by the Pending's `test` and `wait`, and by receives that come
+/// after them in that order, not by waits for anything else; a sender of more than 64 KiB waits for that. Movable, not
+/// beyond the communicator's life.
+/// Errors: `invalid_argument` for a peer or a tag out of range (from `send` and `receive`), for received data that
+/// overlaps anything else, and for changes while in flight; otherwise as `send` and `receive`.
+class Group {
+ public:
+  explicit Group(Communicator& communicator, double deadline = -1)
+      : task_(std::make_shared<detail::GroupTask>(communicator.endpoint("group"), deadline)) {}
+
+  /// data: any number of elements of a trivially copyable type. to: a rank, also this one.
+  template <detail::Readable Data>
+  void send(const Data& data, int to, int tag = 0) {
+    const auto all = detail::reading(data);
+    require("send", all.data(), all.size(), to, tag);
+    task_->add(detail::GroupTask::Outgoing{all.data(), all.size_bytes(), to, static_cast<std::uint64_t>(tag)});
+  }
+
+  /// data: exactly as many bytes as are sent. from: a rank, also this one.
+  template <detail::Writable Data>
+  void receive(Data&& data, int from, int tag = 0) {
+    const auto all = detail::writing(data);
+    require("receive", all.data(), all.size(), from, tag);
+    task_->add(detail::GroupTask::Incoming{all.data(), all.size_bytes(), from, static_cast<std::uint64_t>(tag)});
+  }
+
+  /// Forgets all messages.
+  void clear() { task_->clear(); }
+
+  /// Performs all messages.
+  void run() { task_->run(); }
+
+  /// Begins them.
+  Pending<void> start() {
+    task_->start();
+    return {task_, [](detail::Task&) {}};
+  }
+
+ private:
+  void require(const char* verb, const void* data, std::size_t count, int peer, int tag) const {
+    const Endpoint& end = task_->endpoint();
+    detail::require_peer(verb, peer, tag, end.size(), end.rank());
+    detail::require_data(verb, "message", data, count, end.rank());
+  }
+
+  std::shared_ptr<detail::GroupTask> task_;
+};
+
+/// Performs the sends and receives that `fill` adds, together: `group(c, [&](Group& g) { g.send(x, to); g.receive(y,
+/// from); })`. See Group. If `fill` throws, nothing has been sent.
+template <class F>
+void group(Communicator& communicator, const F& fill, double deadline = -1) {
+  Group messages(communicator, deadline);
+  fill(messages);
+  messages.run();
+}
+
+/// The same, begun only. What `fill` names must live until `wait` has returned.
+template <class F>
+Pending<void> start_group(Communicator& communicator, const F& fill, double deadline = -1) {
+  Group messages(communicator, deadline);
+  fill(messages);
+  return messages.start();
+}
+
+}  // namespace meshwise

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "meshwise/collective/detail/ragged.hpp"
+#include "meshwise/collective/detail/verbs.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+template <class... Choices>
+struct ScatterRule {
+  template <class T>
+  static void describe(Request& request, std::span<const T> in, std::span<T> out, int root,
+                       const CollectiveOptions& options) {
+    const auto ranks = static_cast<std::size_t>(request.size());
+    fill(request, EqualParts(ranks * out.size(), request.size()), in, out, root, options);
+  }
+
+  template <class T, class Blocks>
+  static void fill(Request& request, const Blocks& blocks, std::span<const T> in, std::span<T> out, int root,
+                   const CollectiveOptions& options) {
+    const char* const verb = request.verb();
+    const int rank = request.rank();
+    require_root(verb, root, request.size(), rank);
+    require_count(verb, "an output as long as this rank's block", blocks.size(rank), out.size(), rank);
+    require_data(verb, "output", out.data(), out.size(), rank);
+    request.describe<T, Choices...>(Operation::scatter, blocks.total, options);
+    use_blocks(request, blocks);
+    request.call.shape.root = root;
+    request.call.shape.in_place = blocks.total > 0;  // only the root is or is not: one plan serves both
+    request.own = {nullptr, 0, out.data(), out.size()};
+    if (rank == root) {
+      require_count(verb, "an input of the root as long as all blocks", blocks.total, in.size(), rank);
+      require_data(verb, "input", in.data(), in.size(), rank);
+      if (blocks.total > 0 && in.data() + blocks.begin(rank) != out.data()) {
+        require_apart(verb, in, out, "let the output be exactly the root's block of the input", rank);
+      }
+      request.own.input = in.data();
+      request.own.input_count = in.size();
+    }
+    request.bind();
+  }
+};
+
+}  // namespace detail
+
+/// Cuts the root's vector into blocks; rank r gets block r.
+///
+/// Choices: an algorithm, or nothing. in: p n elements of any trivially copyable type at the root; other ranks may pass
+/// an empty span, and what they pass is not read. out: n elements on every rank, n the same everywhere. Blocks of other
+/// sizes: scatter_v. root: a rank of the group.
+/// In place: at the root, `out` may be exactly its block of `in`; the rest of `in` stays as it was.
+/// Cost: every rank but the root receives n elements.
+/// Ordering and lifetime: on return the spans are the caller's again. A group of one copies.
+/// Errors: `invalid_argument` for a root outside of the group; otherwise as all_reduce.
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Copying<Choices...>
+void scatter(Communicator& communicator, const In& in, Out&& out, int root = 0, const CollectiveOptions& options = {}) {
+  detail::run_between_buffers<detail::ScatterRule<Choices...>>("scatter", communicator, in, out, root, options);
+}
+
+/// Begins it; `wait` gives the output. Buffers that are moved in are owned until then. See Pending.
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Copying<Choices...>
+auto start_scatter(Communicator& communicator, In&& in, Out&& out, int root = 0,
+                   const CollectiveOptions& options = {}) {
+  return detail::start_between<detail::ScatterRule<Choices...>>("start_scatter", communicator, std::forward<In>(in),
+                                                                std::forward<Out>(out), root, options);
+}
+
+/// To be run many times on the same buffers. See Prepared.
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Copying<Choices...>
+auto prepare_scatter(Communicator& communicator, In&& in, Out&& out, int root = 0,
+                     const CollectiveOptions& options = {}) {
+  return detail::prepare_between<detail::ScatterRule<Choices...>>("prepare_scatter", communicator, std::forward<In>(in),
+                                                                  std::forward<Out>(out), root, options);
+}
+
+}  // namespace meshwise

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "meshwise/collective/detail/ragged.hpp"
+#include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/scatter.hpp"
+
+namespace meshwise {
+
+namespace detail {
+
+template <class... Choices>
+struct ScatterVRule {
+  template <class T>
+  static void describe(Request& request, std::span<const T> in, std::span<T> out, std::span<const std::size_t> counts,
+                       int root, const CollectiveOptions& options) {
+    ScatterRule<Choices...>::fill(request, keep_blocks(request, counts), in, out, root, options);
+  }
+};
+
+}  // namespace detail
+
+/// Cuts the root's vector into blocks of any sizes; rank r gets block r.
+///
+/// Choices: an algorithm, or nothing. counts: the elements of each rank's block, p numbers, the same on all ranks; they
+/// are copied. in: the sum of all counts at the root, of any trivially copyable type; other ranks may pass an empty
+/// span. out: counts[r] elements on rank r; an empty one may be null. root: a rank of the group.
+/// In place: at the root, `out` may be exactly its block of `in`; the rest of `in` stays as it was.
+/// Cost: every rank but the root receives its block. Ordering: as scatter.
+/// Errors: as scatter; `mismatch` if counts differ between ranks.
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Copying<Choices...>
+void scatter_v(Communicator& communicator, const In& in, Out&& out, std::span<const std::size_t> counts, int root = 0,
+               const CollectiveOptions& options = {}) {
+  detail::run_between_buffers<detail::ScatterVRule<Choices...>>("scatter_v", communicator, in, out, counts, root,
+                                                                options);
+}
+
+/// Begins it; `wait` gives the output. Buffers that are moved in are owned until then. See Pending.
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Copying<Choices...>
+auto start_scatter_v(Communicator& communicator, In&& in, Out&& out, std::span<const std::size_t> counts, int root = 0,
+                     const CollectiveOptions& options = {}) {
+  return detail::start_between<detail::ScatterVRule<Choices...>>("start_scatter_v", communicator, std::forward<In>(in),
+                                                                 std::forward<Out>(out), counts, root, options);
+}
+
+/// To be run many times on the same buffers. See Prepared.
+template <class... Choices, detail::Readable In, detail::Writable Out>
+  requires detail::Matching<In, Out> && detail::Copying<Choices...>
+auto prepare_scatter_v(Communicator& communicator, In&& in, Out&& out, std::span<const std::size_t> counts,
+                       int root = 0, const CollectiveOptions& options = {}) {
+  return detail::prepare_between<detail::ScatterVRule<Choices...>>(
+      "prepare_scatter_v", communicator, std::forward<In>(in), std::forward<Out>(out), counts, root, options);
+}
+
+}  // namespace meshwise
