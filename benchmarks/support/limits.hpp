@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -122,5 +123,13 @@ class RoundTrip {
   alignas(128) std::atomic<std::uint32_t> line_{0};
   [[maybe_unused]] std::byte rest_[128 - sizeof(std::atomic<std::uint32_t>)]{};
 };
+
+/// What round trips before and after a measurement mean: the cores of the first ranks are near or far, or were busy with
+/// other work.
+inline std::string placement(double before, double after) {
+  const auto word = [](double ns) { return ns < 200 ? "near" : ns < 2000 ? "far" : "busy"; };
+  const std::string begun = word(before), ended = word(after);
+  return begun == ended ? begun : begun + ", then " + ended;
+}
 
 }  // namespace bench

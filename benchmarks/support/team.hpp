@@ -2,6 +2,7 @@
 #pragma once
 
 #include <benchmark/benchmark.h>
+#include <sched.h>
 #include <time.h>
 
 #include <algorithm>
@@ -31,6 +32,21 @@ inline int batch_of(std::size_t bytes) {
   return bytes <= std::size_t{8} << 10 ? 100 : bytes <= std::size_t{512} << 10 ? 10 : 1;
 }
 
+/// Keeps the calling thread on a core of its own, if there is one for each rank. Otherwise two that yield to each other
+/// may stay on one core as long as other work keeps the other busy, and then switching threads is all that is measured.
+inline void keep_core(int rank, int ranks) {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof usable, &usable) != 0 || CPU_COUNT(&usable) < ranks) return;
+  int core = 0;
+  for (int before = 0;; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &usable) && before++ == rank) break;
+  }
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(core), &one);
+  sched_setaffinity(0, sizeof one, &one);
+}
+
 /// Ranks that live as long as one run of a benchmark: they start outside of the timing and stay in step.
 ///
 /// `launch` starts them; in their program all ranks call `next`, `time` and `count` alike:
@@ -43,7 +59,10 @@ class Team {
   template <class Program>
   void launch(const Program& program) {
     try {
-      meshwise::launch(ranks_, program);
+      meshwise::launch(ranks_, [&](meshwise::Communicator& world) {
+        keep_core(world.rank(), ranks_);
+        program(world);
+      });
     } catch (const std::exception& error) {
       state_.SkipWithError(error.what());
     }

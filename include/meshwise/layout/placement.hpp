@@ -20,7 +20,7 @@ template <Dim D, Axis... Axes>
 struct Shard {};
 
 /// The value is the reduction, over the ranks along the axis, of what each of them holds.
-template <Axis A, class Op = Sum>
+template <Axis A, Reduction Op = Sum>
 struct Partial {};
 
 namespace detail {
@@ -42,7 +42,7 @@ struct placement_traits<Shard<D, Axes...>> {
   using axes = list<Axes...>;
   using dim = D;
 };
-template <Axis A, class Op>
+template <Axis A, Reduction Op>
 struct placement_traits<Partial<A, Op>> {
   static constexpr bool is_placement = true, replicate = false, shard = false, partial = true;
   using axes = list<A>;

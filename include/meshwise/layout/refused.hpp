@@ -43,6 +43,7 @@ struct take_the_mesh_with_this_axis_added;
 struct bring_both_to_one_mesh;
 struct use_one_element_type;
 struct use_indices_of_an_integer_type;
+struct use_an_element_that_the_reduction_is_defined_on;
 struct name_an_axis_of_this_mesh;
 struct name_a_dim_of_this_tensor;
 struct name_a_dim_of_both_operands;
@@ -112,6 +113,8 @@ struct gradient_owes_no_sum;
 struct gradient_is_not_in_the_dual_of_the_value;
 template <class E>
 struct indices_are_not_integers;
+template <class Op, class E>
+struct reduction_is_not_defined_on_this_element;
 struct layouts_differ;
 struct dims_differ;
 struct elements_differ;

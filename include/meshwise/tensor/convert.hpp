@@ -92,8 +92,7 @@ template <Placement... Ps, AnyTensor T>
   requires detail::is_accepted<detail::convert_verdict<detail::bare<T>, Ps...>>
 [[nodiscard]] auto convert(T&& x) {
   using L = typename detail::bare<T>::layout;
-  return detail::steps<!std::is_lvalue_reference_v<T>>(detail::bare<T>(std::forward<T>(x)),
-                                                       decltype(detail::conversion_steps<L, Ps...>()){});
+  return detail::converted<decltype(detail::conversion_steps<L, Ps...>())>(std::forward<T>(x));
 }
 template <Placement... Ps, AnyTensor T>
   requires(!detail::is_accepted<detail::convert_verdict<detail::bare<T>, Ps...>>)

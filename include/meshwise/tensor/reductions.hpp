@@ -44,6 +44,9 @@ consteval auto reduce_verdict() {
   if constexpr (foreign::size != 0) {
     return type<
         refused<because::dim_not_in_the_tensor<front<foreign>>, try_<name_a_dim_of_this_tensor>, typename T::dims>>{};
+  } else if constexpr (!Reduces<Op, typename T::element>) {
+    return type<refused<because::reduction_is_not_defined_on_this_element<Op, typename T::element>,
+                        try_<use_an_element_that_the_reduction_is_defined_on>, L>>{};
   } else {
     return []<class... Axes>(list<Axes...>) {
       using kept = decltype(without_known<list<Ds...>>(dims{}));
@@ -103,9 +106,10 @@ Result reduce_local(const T& x) {
 
 /// Reduces a tensor over the named dims: `reduce<Max, vocab>(logits)`.
 ///
-/// Op: Sum, Product, Min or Max. x: any layout; a Partial only of the same Op. Result: x without those dims; axes that
-/// sharded them are `Partial<axis, Op>`. Cost: one pass, one allocation; 16-bit elements accumulate in float. The order
-/// of additions depends on the local extents only. Errors: refused for a Partial of another reduction.
+/// Op: any Reduction that is defined on the element. x: any layout; a Partial only of the same Op. Result: x without
+/// those dims; axes that sharded them are `Partial<axis, Op>`. Cost: one pass, one allocation; narrow floats accumulate
+/// in float. The order of additions depends on the local extents only. Errors: refused for a Partial of another
+/// reduction.
 template <Reduction Op, Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Op, Ds...>>
 [[nodiscard]] auto reduce(const T& x) {

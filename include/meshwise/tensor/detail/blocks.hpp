@@ -12,27 +12,38 @@ namespace meshwise::detail {
 
 /// How an axis of n ranks cuts a dim that other axes have cut into `parts / n` before: part k along the axis is part
 /// first + k of `parts` of the global extent, counted from where this group's own piece begins.
-struct Cut {
-  std::size_t extent = 0;
-  std::size_t parts = 1;
-  std::size_t first = 0;
+///
+/// Divides once, since a box is asked for each of its parts; see split_begin.
+class Cut {
+ public:
+  Cut(std::size_t extent, std::size_t parts, std::size_t first)
+      : each_(extent / parts), rest_(extent % parts), parts_(parts), first_(first), base_(place(first)) {}
 
-  std::size_t begin(std::size_t k) const {
-    return split_begin(extent, parts, first + k) - split_begin(extent, parts, first);
-  }
-  std::size_t size(std::size_t k) const { return begin(k + 1) - begin(k); }
+  std::size_t begin(std::size_t k) const { return place(first_ + k) - base_; }
+  std::size_t size(std::size_t k) const { return place(first_ + k + 1) - place(first_ + k); }
+
+ private:
+  std::size_t place(std::size_t k) const { return each_ * k + (rest_ == 0 ? 0 : rest_ * k / parts_); }
+
+  std::size_t each_;
+  std::size_t rest_;
+  std::size_t parts_;
+  std::size_t first_;
+  std::size_t base_;
 };
 
 /// A dense box [outer, dim, inner] that is cut along the middle.
 struct CutBox {
   Cut cut;
-  std::size_t ranks = 1;
-  std::size_t outer = 1;
-  std::size_t inner = 1;
+  std::size_t outer;
+  std::size_t inner;
+  std::size_t length;  ///< of the dim
 
-  std::size_t length() const { return cut.begin(ranks); }
+  CutBox(const Cut& along, std::size_t ranks, std::size_t before, std::size_t after)
+      : cut(along), outer(before), inner(after), length(cut.begin(ranks)) {}
+
   /// Part k inside the whole box.
-  Region inside(std::size_t k) const { return {cut.begin(k) * inner, cut.size(k) * inner, length() * inner, outer}; }
+  Region inside(std::size_t k) const { return {cut.begin(k) * inner, cut.size(k) * inner, length * inner, outer}; }
   /// Part k alone.
   Region alone(std::size_t k) const {
     const std::size_t n = cut.size(k) * inner * outer;
@@ -60,27 +71,48 @@ inline Region locate_flat(const void* context, const Shape& shape, Buffer, int, 
 /// A dense box [outer, first dim, between, second dim, inner] that changes from being cut along one of its dims to
 /// being cut along the other.
 struct ExchangeBox {
-  Cut from;  // cut before, whole afterwards
-  Cut to;    // whole before, cut afterwards
-  bool from_is_first = true;
-  std::size_t ranks = 1;
-  std::size_t outer = 1;
-  std::size_t between = 1;
-  std::size_t inner = 1;
+  Cut from;  ///< cut before, whole afterwards
+  Cut to;    ///< whole before, cut afterwards
+  bool from_is_first;
+  std::size_t outer;
+  std::size_t between;
+  std::size_t inner;
+  std::size_t from_length;
+  std::size_t to_length;
 
-  /// The part of `cut`, one of the two dims, inside a piece whose other dim has `other` indices.
-  Region inside(const Cut& cut, bool is_first, std::size_t k, std::size_t other) const {
+  ExchangeBox(const Cut& before, const Cut& afterwards, bool before_is_first, std::size_t ranks, std::size_t outside,
+              std::size_t middle, std::size_t inside)
+      : from(before),
+        to(afterwards),
+        from_is_first(before_is_first),
+        outer(outside),
+        between(middle),
+        inner(inside),
+        from_length(from.begin(ranks)),
+        to_length(to.begin(ranks)) {}
+
+  /// Elements of the whole box.
+  std::size_t size() const { return outer * from_length * between * to_length * inner; }
+
+  /// Part k of the dim that is cut before, in a piece that is cut along the other one and has `other` of its indices.
+  Region inside_from(std::size_t k, std::size_t other) const {
+    return inside(from, from_length, from_is_first, k, other);
+  }
+  /// The same for the dim that is cut afterwards.
+  Region inside_to(std::size_t k, std::size_t other) const { return inside(to, to_length, !from_is_first, k, other); }
+
+ private:
+  Region inside(const Cut& cut, std::size_t length, bool is_first, std::size_t k, std::size_t other) const {
     const std::size_t run = is_first ? between * other * inner : inner;
     const std::size_t repeat = is_first ? outer : outer * other * between;
-    return {cut.begin(k) * run, cut.size(k) * run, cut.begin(ranks) * run, repeat};
+    return {cut.begin(k) * run, cut.size(k) * run, length * run, repeat};
   }
 };
 inline Region locate_exchange(const void* context, const Shape&, Buffer buffer, int rank, int slot) {
   const ExchangeBox& box = *static_cast<const ExchangeBox*>(context);
   const auto r = static_cast<std::size_t>(rank);
   const auto s = static_cast<std::size_t>(slot);
-  return buffer == Buffer::input ? box.inside(box.to, !box.from_is_first, s, box.from.size(r))
-                                 : box.inside(box.from, box.from_is_first, s, box.to.size(r));
+  return buffer == Buffer::input ? box.inside_to(s, box.from.size(r)) : box.inside_from(s, box.to.size(r));
 }
 
 /// Copies a region's elements between a box and a dense piece: out of the box, or into it.

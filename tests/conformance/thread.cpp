@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "list.hpp"
+#include "meshwise/fabric/thread/launch.hpp"
+
+namespace {
+
+/// Threads of this process, which reach each other's memory or only send messages.
+class Threads final : public conformance::World {
+ public:
+  explicit Threads(bool messages) : messages_(messages) {}
+
+  const char* name() const override { return messages_ ? "threads with messages" : "threads with memory"; }
+
+  std::vector<std::string> run(const meshwise::Topology& topology, conformance::Program& program) override {
+    std::vector<std::string> reports(static_cast<std::size_t>(topology.ranks()));
+    meshwise::LaunchOptions options;
+    options.deadline = 60;
+    options.messages = messages_;
+    options.topology = topology;
+    meshwise::launch(topology.ranks(), options, [&](meshwise::Communicator& communicator) {
+      const auto rank = static_cast<std::size_t>(communicator.rank());
+      reports[rank] = program.run(communicator);
+    });
+    return reports;
+  }
+
+ private:
+  bool messages_;
+};
+
+void run_list_on(bool messages) {
+  Threads world(messages);
+  const conformance::Outcome outcome = conformance::run_list(world);
+  for (const std::string& failure : outcome.failures) {
+    FAIL_CHECK(failure);
+  }
+  CHECK(outcome.cases > 0);
+}
+
+}  // namespace
+
+TEST_CASE("threads with memory conform") { run_list_on(false); }
+TEST_CASE("threads with messages conform") { run_list_on(true); }
