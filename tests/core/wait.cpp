@@ -14,7 +14,7 @@ TEST_CASE("a waiting rank spins without looking around, then looks more and more
     detail::Backoff backoff(crowded);
     int quiet = 0;
     while (!backoff.pause()) ++quiet;
-    CHECK(quiet == (crowded ? 7 : 1023));
+    CHECK(quiet == (crowded ? 15 : 1023));
     int gap = 0;
     int longest = 0;
     for (int k = 0; k < 2000; ++k) {

@@ -24,7 +24,7 @@ inline void relax() {
 class Backoff {
  public:
   /// crowded: there are more ranks than cores.
-  explicit Backoff(bool crowded) : pauses_(crowded ? 8 : 1024), yields_(crowded ? 4096 : 512) {}
+  explicit Backoff(bool crowded) : looks_(!crowded), pauses_(crowded ? 8 : 1024), yields_(crowded ? 4096 : 512) {}
 
   /// Spends a little time. Says when it is time to look at what is rarely needed (clocks, flags, other ranks): never
   /// within the first pauses, then often enough that an event is seen within about a millisecond.
@@ -32,7 +32,7 @@ class Backoff {
     ++count_;
     if (count_ <= pauses_) {
       relax();
-      return count_ == pauses_;
+      return looks_ && count_ == pauses_;
     }
     if (count_ <= pauses_ + yields_) {
       sched_yield();
@@ -46,6 +46,7 @@ class Backoff {
 
  private:
   int count_ = 0;  // stops growing in practice: a sleep lasts at least 20 us, 2^31 of them half a day
+  bool looks_;     ///< after the pauses; with more ranks than cores nobody has had a turn by then
   int pauses_;
   int yields_;
   long nanoseconds_ = 20'000;
