@@ -44,6 +44,7 @@ class Mover {
     call_ = &call;
     options_ = options;
     moved_ = 0;
+    alike_ = call.regions.contiguous && whole_vectors(call.shape.operation);
     const auto most = static_cast<std::size_t>(call.shape.ranks);
     walks_.reserve(2 * most);
     from_.reserve(most);
@@ -86,6 +87,12 @@ class Mover {
   }
 
  private:
+  /// Whether slot s of every buffer is part s of a vector.
+  static bool whole_vectors(Operation operation) {
+    return operation == Operation::all_reduce || operation == Operation::reduce || operation == Operation::broadcast ||
+           operation == Operation::inclusive_scan || operation == Operation::exclusive_scan;
+  }
+
   template <class Lookup>
   Region locate(const Piece& piece, int i, int block, const Lookup& addresses) const {
     const Regions& regions = call_->regions;
@@ -106,8 +113,13 @@ class Mover {
     std::size_t size = 0;
     Range part{0, 0};
     bool first = true;
+    // Of most moves all pieces are the same part of a vector: one formula is enough.
+    Region common;
+    const int known = alike_ && move.from.front().buffer != Buffer::scratch ? move.from.front().slot : -1;
     const auto add = [&](const Piece& piece) {
-      const Region region = locate(piece, i, block, addresses);
+      const bool same = !first && piece.slot == known && piece.buffer != Buffer::scratch;
+      const Region region = same ? common : locate(piece, i, block, addresses);
+      if (first) common = region;
       if (first) {
         first = false;
         size = region.size();
@@ -233,6 +245,7 @@ class Mover {
   const Call* call_ = nullptr;
   MoveOptions options_;
   std::uint64_t moved_ = 0;
+  bool alike_ = false;
   Reduce copy_ = meshwise::copy_kernel(1);
   std::vector<RegionWalk> walks_;
   std::vector<const void*> from_;

@@ -32,8 +32,8 @@ constexpr std::uint64_t step_of(std::uint64_t progress) { return progress & last
 ///
 /// The first line of words is all that most calls need; the others are read and written only where `kind` says so.
 struct Entry {
-  enum Word : std::size_t { kind, sizes, count, signature, verb, input, output, scratch, context, generator, words };
-  static constexpr std::size_t hot = context;  ///< words of the first line
+  enum Word : std::size_t { kind, sizes, count, signature, input, output, scratch, verb, context, generator, words };
+  static constexpr std::size_t hot = verb;  ///< words of the first line, which begins with a sequence number
 
   std::array<std::uint64_t, words> word{};
 
@@ -135,7 +135,8 @@ struct Entry {
 class ThreadGroup;
 
 /// What one rank shows to the others. Only its owner writes it.
-struct alignas(128) ThreadSlot {
+class alignas(128) ThreadSlot {
+ public:
   /// resting: between two calls, with a started operation unfinished; touches nobody's memory before it says that it
   /// is here again. left: has seen the error and touches nobody's memory any more. unwinding: gone because of an
   /// exception that probably ends the rank, so that the cause will follow.
@@ -147,33 +148,51 @@ struct alignas(128) ThreadSlot {
   std::atomic<std::uint64_t> progress{last_step};
   std::atomic<State> state{State::here};
   std::shared_ptr<ThreadGroup> offer;  ///< during a split: the group that this rank has made for others
-  alignas(64) std::array<std::array<std::atomic<std::uint64_t>, Entry::hot>, kept> entries{};
-  std::array<std::array<std::atomic<std::uint64_t>, Entry::words - Entry::hot>, kept> rest{};
 
-  /// Called by the owner before it publishes progress in `sequence`.
+  /// Called by the owner before it publishes progress in `sequence`: readers see it by `entered` already.
   void write(std::uint64_t sequence, const Entry& entry) {
-    auto& words = entries[sequence % kept];
-    for (std::size_t i = 0; i < Entry::hot; ++i) words[i].store(entry.word[i], std::memory_order_release);
-    if (!entry.more()) return;
-    auto& others = rest[sequence % kept];
-    for (std::size_t i = Entry::hot; i < Entry::words; ++i) {
+    Line& row = lines_[sequence % kept];
+    row.entered.store(0, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < Entry::hot; ++i) row.word[i].store(entry.word[i], std::memory_order_release);
+    auto& others = rest_[sequence % kept];
+    const std::size_t end = entry.more() ? Entry::words : Entry::verb + 1;
+    for (std::size_t i = Entry::hot; i < end; ++i) {
       others[i - Entry::hot].store(entry.word[i], std::memory_order_release);
     }
+    row.entered.store(sequence, std::memory_order_release);
   }
 
-  /// The owner's entry of operation `sequence`; false if it has not entered it, or has left it long ago.
-  bool read(std::uint64_t sequence, Entry& entry) const {
-    if (sequence_of(progress.load(std::memory_order_acquire)) < sequence) return false;
-    const auto& words = entries[sequence % kept];
-    for (std::size_t i = 0; i < Entry::hot; ++i) entry.word[i] = words[i].load(std::memory_order_acquire);
-    const auto& others = rest[sequence % kept];
-    for (std::size_t i = Entry::hot; i < Entry::words; ++i) {
-      entry.word[i] = entry.more() ? others[i - Entry::hot].load(std::memory_order_acquire) : 0;
-    }
-    // The owner overwrites these words after it has finished operation sequence + kept - 1. Having read one of the new
-    // words means to see that progress here.
-    return sequence_of(progress.load(std::memory_order_relaxed)) + 1 < sequence + kept;
+  /// Whether the owner has entered operation `sequence`. What it has entered lies beside the word that says so.
+  bool entered(std::uint64_t sequence) const {
+    return lines_[sequence % kept].entered.load(std::memory_order_acquire) >= sequence;
   }
+
+  /// The owner's entry of operation `sequence`; false if it has not entered it, or has left it long ago. whole: what
+  /// only errors need, too.
+  bool read(std::uint64_t sequence, Entry& entry, bool whole = true) const {
+    const Line& row = lines_[sequence % kept];
+    if (row.entered.load(std::memory_order_acquire) != sequence) return false;
+    for (std::size_t i = 0; i < Entry::hot; ++i) entry.word[i] = row.word[i].load(std::memory_order_acquire);
+    if (whole || entry.more()) {
+      const auto& others = rest_[sequence % kept];
+      for (std::size_t i = Entry::hot; i < Entry::words; ++i) {
+        const bool written = i == Entry::verb || entry.more();
+        entry.word[i] = written ? others[i - Entry::hot].load(std::memory_order_acquire) : 0;
+      }
+    }
+    // Having read a word of a later entry means to see that the line was given up before.
+    return row.entered.load(std::memory_order_relaxed) == sequence;
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::atomic<std::uint64_t> entered{0};
+    std::array<std::atomic<std::uint64_t>, Entry::hot> word{};
+  };
+  static_assert(sizeof(Line) == 64);
+
+  std::array<Line, kept> lines_{};
+  std::array<std::array<std::atomic<std::uint64_t>, Entry::words - Entry::hot>, kept> rest_{};
 };
 
 /// What the ranks of one communicator share.

@@ -75,6 +75,19 @@ class ThreadMember : public Endpoint, protected Backlog {
     int turn = 0;            ///< the next rank to compare calls with
   };
 
+  /// Whether the progress of a rank in an operation is at least `step`. That it has entered is said in the line that also
+  /// says what it has entered.
+  struct Progressed {
+    const ThreadSlot& slot;
+    std::uint64_t sequence;
+    std::uint64_t step;
+
+    bool operator()() const {
+      if (step == 1) return slot.entered(sequence);
+      return slot.progress.load(std::memory_order_acquire) >= progress_at(sequence, step);
+    }
+  };
+
   /// Publishes a new call. scratch: this rank's scratch slots. harmless: it will touch nobody's memory in this call.
   void enter(const Call& call, const void* scratch, bool harmless) {
     waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0};
@@ -102,11 +115,9 @@ class ThreadMember : public Endpoint, protected Backlog {
 
   /// Returns when the progress of a rank in this operation is at least `step`, and its call is known to agree.
   void await(int peer, std::uint64_t step) {
-    const std::uint64_t target = progress_at(sequence_, step);
-    const std::atomic<std::uint64_t>& progress = group_->slot(peer).progress;
-    if (progress.load(std::memory_order_acquire) < target) {
+    const Progressed ready{group_->slot(peer), sequence_, step};
+    if (!ready()) {
       Backoff backoff(group_->job()->crowded());
-      const auto ready = [&] { return progress.load(std::memory_order_acquire) >= target; };
       while (!ready()) idle(backoff, peer, ready);
     }
     if (met_[static_cast<std::size_t>(peer)] != sequence_) meet(peer);
@@ -114,9 +125,7 @@ class ThreadMember : public Endpoint, protected Backlog {
 
   /// The same without waiting: whether that is so by now.
   bool reached(int peer, std::uint64_t step) {
-    const std::uint64_t target = progress_at(sequence_, step);
-    const std::atomic<std::uint64_t>& progress = group_->slot(peer).progress;
-    const auto ready = [&] { return progress.load(std::memory_order_acquire) >= target; };
+    const Progressed ready{group_->slot(peer), sequence_, step};
     if (!ready()) {
       inspect(peer, ready, false);
       return false;
@@ -167,8 +176,11 @@ class ThreadMember : public Endpoint, protected Backlog {
   /// operations ahead cannot be compared any more; the plan then cannot need its buffers.
   void meet(int peer) {
     Entry entry;
-    if (!group_->slot(peer).read(sequence_, entry)) return;
-    if (!entry.agrees(own_)) differ(peer, entry);
+    if (!group_->slot(peer).read(sequence_, entry, false)) return;
+    if (!entry.agrees(own_)) {
+      if (!group_->slot(peer).read(sequence_, entry)) entry = Entry{};
+      differ(peer, entry);
+    }
     peers_[static_cast<std::size_t>(peer)] = buffers(entry);
     met_[static_cast<std::size_t>(peer)] = sequence_;
   }
