@@ -75,8 +75,8 @@ class ThreadMember : public Endpoint, protected Backlog {
     int turn = 0;            ///< the next rank to compare calls with
   };
 
-  /// Whether the progress of a rank in an operation is at least `step`. That it has entered is said in the line that also
-  /// says what it has entered.
+  /// Whether the progress of a rank in an operation is at least `step`. That it has entered is said in the line that
+  /// also says what it has entered.
   struct Progressed {
     const ThreadSlot& slot;
     std::uint64_t sequence;
