@@ -75,8 +75,8 @@ void learn(Communicator& world) {
     if (world.rank() == 0 && (step == 1 || step % 50 == 0)) std::printf("step %3d  loss %.3e\n", step, last_loss);
   }
 
-  std::vector<std::uint64_t> moved{(mesh.along<dp>().traffic() - start).moved / steps};
-  all_reduce(world, moved);
+  std::vector<std::uint64_t> volume{(mesh.along<dp>().traffic() - start).volume / steps};  // bytes to be received
+  all_reduce(world, volume);
   const std::size_t formula = 2 * static_cast<std::size_t>(world.size() - 1) * (features + 2) * sizeof(float);
   float farthest = std::abs(b.local()[0] - true_bias);
   for (std::size_t i = 0; i < features; ++i) {
@@ -88,10 +88,10 @@ void learn(Communicator& world) {
   all_reduce<Max>(world, most);
   if (world.rank() == 0) {
     std::printf("farthest from the true weights: %.1e\n", farthest);
-    std::printf("moved per step: %llu bytes, 2 (n-1) times gradients and loss is %zu\n",
-                static_cast<unsigned long long>(moved[0]), formula);
+    std::printf("volume per step: %llu bytes, 2 (n-1) times gradients and loss is %zu\n",
+                static_cast<unsigned long long>(volume[0]), formula);
   }
-  if (moved[0] != formula) throw std::runtime_error("the bytes differ from the formula");
+  if (volume[0] != formula) throw std::runtime_error("the bytes differ from the formula");
   if (least != most) throw std::runtime_error("the ranks have different weights");
   if (!(farthest < 1e-4F && last_loss < 1e-6F * first_loss)) throw std::runtime_error("it has not learnt the weights");
 }
