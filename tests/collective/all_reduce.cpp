@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "meshwise/schedule/direct.hpp"
+#include "meshwise/schedule/ring.hpp"
 #include "support.hpp"
 
 namespace {
@@ -157,5 +159,21 @@ TEST_CASE("bad spans are refused before anything is sent") {
     data.assign(10, 1.0F);
     all_reduce(communicator, data);
     require(data[9] == 2.0F, "the communicator is still usable");
+  });
+}
+
+TEST_CASE("one algorithm is named in one place") {
+  launch(2, [](Communicator& world) {
+    std::vector<float> in(3, 1.0F), out(3);
+    CollectiveOptions ring;
+    ring.algorithm = Algorithm::ring;
+    CHECK_THROWS_AS(all_reduce<Ring>(world, in, out, ring), Error);
+    CollectiveOptions passed;
+    passed.generator = AnyGenerator::of<Ring>();
+    CHECK_THROWS_AS(all_reduce<Direct>(world, in, out, passed), Error);
+    passed.algorithm = Algorithm::direct;
+    CHECK_THROWS_AS(all_reduce(world, in, out, passed), Error);
+    all_reduce<Ring>(world, in, out);
+    CHECK(out[2] == 2.0F);
   });
 }

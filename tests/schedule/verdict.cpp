@@ -10,7 +10,7 @@ using namespace meshwise;
 
 TEST_CASE("every fault has words of its own") {
   std::set<std::string> texts;
-  const int faults = static_cast<int>(Fault::contribution_repeated) + 1;
+  const int faults = static_cast<int>(Fault::contribution_foreign) + 1;
   for (int f = 0; f < faults; ++f) texts.insert(text(static_cast<Fault>(f)));
   CHECK(static_cast<int>(texts.size()) == faults);
   CHECK(texts.count("unknown fault") == 0);

@@ -432,3 +432,56 @@ TEST_CASE_TEMPLATE("what passes after random damage still works", G, Direct, Rin
   CHECK(passed > 100);
   CHECK(failed > 100);
 }
+
+namespace {
+
+/// A star around rank 0, right or with one mistake.
+struct Star {
+  static constexpr const char* name = "star";
+  int mistake = 0;
+
+  static constexpr bool supports(const Shape& shape) {
+    return shape.operation == Operation::all_reduce && !shape.in_place && shape.ranks > 1;
+  }
+  static constexpr int rounds(const Shape&) { return 2; }
+  static constexpr int scratch_slots(const Shape&) { return 0; }
+  constexpr std::vector<Move> by(const Shape& shape, int rank, int round) const {
+    std::vector<Move> moves;
+    const int p = shape.ranks;
+    if ((round == 0) != (rank == 0)) return moves;
+    Move move;
+    move.by = mistake == 1 ? 1 - rank : rank;
+    if (round == 0) {
+      for (int peer = 0; peer < p - (mistake == 2 ? 1 : 0); ++peer) move.from.push_back({peer, Buffer::input, 0, p});
+    } else {
+      move.from.push_back({0, Buffer::output, 0, p});
+    }
+    move.to.push_back({rank, Buffer::output, 0, p});
+    moves.push_back(move);
+    return moves;
+  }
+  constexpr std::vector<int> partners(const Shape& shape, int rank, int round) const {
+    std::vector<int> result;
+    if (round == 0 && rank != 0 && mistake != 3) result.push_back(0);
+    if (round == 1 && rank == 0) {
+      for (int peer = mistake == 4 ? 0 : 1; peer < shape.ranks; ++peer) result.push_back(peer);
+    }
+    return result;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a generator is proven with its laziness: performers and partners too") {
+  for (int p = 2; p <= 9; ++p) {
+    const Shape shape{Operation::all_reduce, p};
+    CHECK(verify(Star{}, shape).ok());
+    CHECK(verify(Star{}, shape).canonical);
+    CHECK(verify(Star{1}, shape).fault == Fault::performer_wrong);
+    CHECK(verify(Star{2}, shape).fault == Fault::contribution_missing);
+    CHECK(verify(Star{3}, shape).fault == Fault::partner_missing);
+    CHECK(verify(Star{4}, shape).fault == Fault::partner_wrong);
+  }
+}
+
+static_assert(verify(Star{}, Shape{Operation::all_reduce, 5}).ok());

@@ -67,10 +67,24 @@ class Communicator {
   /// A table in text: which algorithms could do an operation on vectors of so many bytes (the larger side of one rank's
   /// buffers), what they are predicted to cost, which one runs, and why. Local; the same on all ranks.
   ///
-  /// Errors: `invalid_argument` for what no algorithm can do, such as a wanted one that does not fit.
-  std::string explain(Operation operation, std::uint64_t bytes, const CollectiveOptions& options = {}) const {
+  /// in_place: as the call would be. Predictions are made for classes of sizes: powers of two, of which the table names
+  /// the representative. Of a generator in the options it only says that it is the caller's.
+  /// Errors: `invalid_argument` for what no algorithm can do, such as a wanted one that does not fit, and for an
+  /// exchange, which depends on who holds what.
+  std::string explain(Operation operation, std::uint64_t bytes, const CollectiveOptions& options = {},
+                      bool in_place = false) const {
+    if (operation == Operation::exchange) {
+      fail("explain", "an operation whose blocks are known from its kind", "exchange",
+           "it has one algorithm, of one round", rank());
+    }
     Question question;
-    question.shape = Shape{operation, size(), 0, rooted(operation)};
+    question.shape = Shape{operation, size(), 0, in_place || rooted(operation)};
+    if (!options.generator.empty()) {
+      return describe(question) + ": " + options.generator.name + ", the caller's own generator, in " +
+             (options.generator.supports(question.shape)
+                  ? std::to_string(options.generator.rounds(question.shape)) + " rounds\n"
+                  : std::string("no way: it does not support this shape\n"));
+    }
     question.bytes = bytes;
     question.wanted = options.algorithm;
     question.lanes = options.lanes;

@@ -19,6 +19,9 @@ enum class Fault : std::uint8_t {
   output_wrong_block,     ///< an output slot ends with another block
   contribution_missing,   ///< an output lacks the contribution of a rank
   contribution_repeated,  ///< an output holds the contribution of a rank twice
+  performer_wrong,        ///< a generator gives a rank a move that another rank performs
+  partner_wrong,          ///< a generator names a partner that is the rank itself, no rank, or named before
+  partner_missing,        ///< a generator does not name a rank whose move touches a buffer of this one
   contribution_foreign,   ///< an output holds the contribution of a rank that has no part in it
 };
 
@@ -37,6 +40,9 @@ constexpr const char* text(Fault fault) {
     case Fault::output_wrong_block: return "an output slot with the wrong block";
     case Fault::contribution_missing: return "an output without the contribution of some rank";
     case Fault::contribution_repeated: return "an output with a repeated contribution";
+    case Fault::performer_wrong: return "a move that another rank performs than the one that was asked";
+    case Fault::partner_wrong: return "a partner that is the rank itself, no rank, or named twice";
+    case Fault::partner_missing: return "a rank whose move touches a buffer is not named as a partner";
     case Fault::contribution_foreign: return "an output with the contribution of a rank that has no part in it";
   }
   return "unknown fault";

@@ -7,6 +7,7 @@
 
 #include "meshwise/schedule/contract.hpp"
 #include "meshwise/schedule/detail/symbols.hpp"
+#include "meshwise/schedule/generator.hpp"
 #include "meshwise/schedule/schedule.hpp"
 #include "meshwise/schedule/verdict.hpp"
 
@@ -221,6 +222,50 @@ constexpr Verdict verify(const Schedule& schedule) {
     return verdict;
   }
   return detail::Verification(schedule).run();
+}
+
+/// Proves a generator for one shape: the schedule that it writes, and that every rank alone gets the same picture: moves
+/// are its own, and partners are all who touch its buffers, each once. What a test of an algorithm begins with.
+///
+/// Cost: as `verify`, and all partners of all ranks; usable in constant expressions.
+/// Errors: `invalid_argument` for a shape that the generator does not support.
+template <Generator G>
+constexpr Verdict verify(const G& generator, const Shape& shape) {
+  const Schedule schedule = materialise(generator, shape);
+  const auto faulty = [](Fault fault, int round, int rank) {
+    Verdict verdict;
+    verdict.fault = fault;
+    verdict.round = round;
+    verdict.rank = rank;
+    return verdict;
+  };
+  const auto size = static_cast<std::size_t>(shape.ranks);
+  std::vector<char> named(size * size, 0);  // by owner, then by who may touch its buffers
+  for (int round = 0; round < static_cast<int>(schedule.rounds.size()); ++round) {
+    named.assign(size * size, 0);
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      for (const Move& move : generator.by(shape, rank, round)) {
+        if (move.by != rank) return faulty(Fault::performer_wrong, round, rank);
+      }
+      for (const int partner : generator.partners(shape, rank, round)) {
+        if (partner < 0 || partner >= shape.ranks || partner == rank) return faulty(Fault::partner_wrong, round, rank);
+        char& seen = named[static_cast<std::size_t>(rank) * size + static_cast<std::size_t>(partner)];
+        if (seen != 0) return faulty(Fault::partner_wrong, round, rank);
+        seen = 1;
+      }
+    }
+    for (const Move& move : schedule.rounds[static_cast<std::size_t>(round)]) {
+      for (const auto* pieces : {&move.from, &move.to}) {
+        for (const Piece& piece : *pieces) {
+          if (piece.rank < 0 || piece.rank >= shape.ranks || piece.rank == move.by) continue;
+          if (named[static_cast<std::size_t>(piece.rank) * size + static_cast<std::size_t>(move.by)] == 0) {
+            return faulty(Fault::partner_missing, round, piece.rank);
+          }
+        }
+      }
+    }
+  }
+  return verify(schedule);
 }
 
 }  // namespace meshwise

@@ -251,3 +251,48 @@ TEST_CASE("messages: all pieces of a pair in one round and lane travel together"
     }
   });
 }
+
+namespace {
+
+/// Everybody reads everybody, but for the last rank.
+struct Forgetful {
+  static constexpr const char* name = "forgetful";
+  static constexpr bool supports(const Shape& shape) { return shape.operation == Operation::all_reduce; }
+  static constexpr int rounds(const Shape&) { return 1; }
+  static constexpr int scratch_slots(const Shape&) { return 0; }
+  static constexpr std::vector<Move> by(const Shape& shape, int rank, int) {
+    Move move;
+    move.by = rank;
+    for (int peer = 0; peer < shape.ranks - 1; ++peer) move.from.push_back({peer, Buffer::input, 0, shape.ranks});
+    move.to.push_back({rank, Buffer::output, 0, shape.ranks});
+    return {move};
+  }
+  static constexpr std::vector<int> partners(const Shape& shape, int rank, int) {
+    return detail::others(shape.ranks, rank);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a caller's generator that is wrong is refused on every rank before anything moves") {
+  for (const bool messages : {false, true}) {
+    launch(3, LaunchOptions{20, messages}, [](Communicator& communicator) {
+      calls::Case one(Operation::all_reduce, 3, 0, 5000, communicator.rank());
+      Call call = one.call();
+      call.algorithm = Algorithm::custom;
+      call.generator = AnyGenerator::of<Forgetful>();
+      for (int twice = 0; twice < 2; ++twice) {
+        std::string text;
+        try {
+          communicator.endpoint().run(call);
+        } catch (const Error& error) {
+          text = error.what();
+          CHECK(error.code() == Code::invalid_argument);
+        }
+        CHECK_MESSAGE(text.find("without the contribution of some rank") != std::string::npos, text);
+      }
+      communicator.endpoint().run(one.call());
+      CHECK(one.right());
+    });
+  }
+}

@@ -69,7 +69,13 @@ class Request {
     call.deadline = options.deadline;
     using G = generator_in<Choices...>;
     constexpr bool named = !std::is_same_v<G, NoChoice>;
-    if (named || !options.generator.empty()) {
+    const bool passed = !options.generator.empty();
+    if ((named && passed) ||
+        ((named || passed) && options.algorithm != Algorithm::automatic && options.algorithm != Algorithm::custom)) {
+      fail(verb(), "one algorithm", "two: a generator by its type or in options.generator, and another in the options",
+           "name it in one place", rank());
+    }
+    if (named || passed) {
       if constexpr (named) {
         call.generator = AnyGenerator::of<G>();
       } else {

@@ -223,6 +223,10 @@ class ThreadPerformer : public ThreadSmall {
     } else if (call.regions.own_bytes > 0 &&
                (generator.rounds(call.shape) > 1 || generator.scratch_slots(call.shape) > 0)) {
       wanted = "an algorithm of one round without scratch, since every rank knows its own buffers only";
+    } else if (size() <= most_verified && !verdict(call).ok()) {
+      const Verdict& found = verdict(call);
+      wanted = std::string("an algorithm that is right (see verify); this one has a fault: ") + text(found.fault) +
+               ", round " + std::to_string(found.round) + ", rank " + std::to_string(found.rank);
     } else if (combines(call.shape.operation) && (call.reproducible || !call.commutative) && !proven(call)) {
       wanted = std::string("an algorithm that is proven to combine in rank order, since the call is ") +
                (call.reproducible ? "reproducible" : "of a reduction that does not commute");
@@ -233,25 +237,36 @@ class ThreadPerformer : public ThreadSmall {
   }
 
   /// Whether the caller's own generator keeps the order that the call needs: that of the ranks, and for reproducible
-  /// reductions their brackets and roundings too. The last proof is kept.
+  /// reductions their brackets and roundings too.
   bool proven(const Call& call) {
-    constexpr int most_ranks = 1024;  // for whom a schedule is materialised
-    if (!(proven_shape_ == call.shape && proven_generator_ == call.generator && call.generator.permanent())) {
-      proof_ = {};
-      if (size() <= most_ranks) {
-        const Verdict verdict = verify(materialise(call.generator, call.shape));
-        proof_ = {verdict.ok() && verdict.in_rank_order, verdict.ok() && verdict.canonical};
-      }
-      proven_shape_ = call.shape;
-      proven_generator_ = call.generator;
-    }
-    return call.reproducible ? proof_.canonical : proof_.in_rank_order;
+    if (size() > most_proven) return false;
+    const Verdict& found = verdict(call);
+    return found.ok() && (call.reproducible ? found.canonical : found.in_rank_order);
   }
 
-  struct Proof {
-    bool in_rank_order = false;
-    bool canonical = false;
+  /// What is known about the caller's own generator. Remembered for permanent ones; valid until the next question.
+  const Verdict& verdict(const Call& call) {
+    for (const Verified& one : verified_) {
+      if (one.shape == call.shape && one.generator == call.generator) return one.verdict;
+    }
+    Verified fresh{call.shape, call.generator, verify(call.generator, call.shape)};
+    if (!call.generator.permanent() || call.shape.routes != nullptr) {
+      passing_ = fresh.verdict;
+      return passing_;
+    }
+    if (verified_.size() >= most_remembered) verified_.clear();
+    verified_.push_back(std::move(fresh));
+    return verified_.back().verdict;
+  }
+
+  struct Verified {
+    Shape shape;
+    AnyGenerator generator;
+    Verdict verdict;
   };
+  static constexpr std::size_t most_remembered = 64;
+  static constexpr int most_verified = 64;  ///< groups for whom every generator of a caller is verified
+  static constexpr int most_proven = 1024;  ///< and for whom one is if order matters
 
   bool speaks_;
   std::uint64_t threshold_;
@@ -262,9 +277,8 @@ class ThreadPerformer : public ThreadSmall {
   PlanCache<LoweredPlan> lowered_;
   std::unique_ptr<Selector> selector_;  ///< from the first call on that moves something
   Active active_;
-  Shape proven_shape_;             ///< what `proof_` is about
-  AnyGenerator proven_generator_;  ///< empty: nothing yet
-  Proof proof_;
+  std::vector<Verified> verified_;
+  Verdict passing_;  ///< the last one that is not remembered
 };
 
 }  // namespace meshwise::detail
