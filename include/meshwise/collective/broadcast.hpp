@@ -32,9 +32,10 @@ struct BroadcastRule {
 /// everywhere; the root's are sent and stay as they are. With a wire element the root's too are rounded to it, so that
 /// all ranks hold the same bits. root: a rank of the group.
 /// Cost per rank: receives N elements, the root none. All ranks share the work, so that no rank may go on before
-/// the others have come.
+/// the others have come; but the root of a small vector does not wait.
 /// Ordering and lifetime: on return the span is the caller's again.
-/// Errors: `invalid_argument` for a root outside of the group or a null span; otherwise as all_reduce.
+/// Errors: `invalid_argument` for a root outside of the group or a null span; otherwise as all_reduce. If ranks differ
+/// so that nobody hears from the others, such as in who the root is, the next call in which they do reports it.
 template <class... Choices, detail::Writable Data>
   requires detail::Copying<Choices...>
 void broadcast(Communicator& communicator, Data&& data, int root = 0, const CollectiveOptions& options = {}) {

@@ -64,9 +64,12 @@ struct CollectiveOptions {
   double deadline = -1;       ///< seconds that this call may wait, 0 for ever; negative: the communicator's deadline
   int lanes = 0;              ///< slices that pass through the schedule one behind the other; 0: the selector's choice
   Wire wire = {};             ///< floating-point data is converted on the way, and combined as that type is
-  bool reproducible = false;  ///< combine in rank order: the bits depend neither on size nor on algorithm
+  bool reproducible = false;  ///< combine in rank order: the bits depend neither on size nor on algorithm (which NaN
+                              ///< comes out of several is unspecified)
   double factor = 1;          ///< PreMultipliedSum: what this rank's values are multiplied by
-  AnyGenerator generator = {};  ///< a schedule of the caller's own, instead of an algorithm; it must outlive the call
+  /// A schedule of the caller's own, instead of an algorithm: AnyGenerator(star), which must outlive the call, or
+  /// AnyGenerator::of<Star>(). Ranks compare it by its name, which must tell parameters that matter.
+  AnyGenerator generator = {};
 };
 
 /// The signature of a barrier, which tells it from an all_reduce of nothing.

@@ -19,7 +19,7 @@ using namespace meshwise;
 namespace {
 
 struct Counting final : detail::Backlog {
-  void advance_started() override {
+  void advance_aside() override {
     ++turns;
     if (fails) throw std::runtime_error("no");
   }
@@ -116,4 +116,34 @@ TEST_CASE("a message or a blocking call on one communicator does not hold up wha
       CHECK(two.right());
     }
   });
+}
+
+TEST_CASE("ranks that wait for two communicators in opposite order come out of both when these are aborted") {
+  for (int k = 0; k < 300; ++k) {
+    launch(3, LaunchOptions{20}, [](Communicator& world) {
+      Communicator one = world.split(0), two = world.split(0);
+      if (world.rank() == 2) {
+        one.abort("test");
+        two.abort("test");
+        return;
+      }
+      calls::Case first(Operation::all_reduce, 3, 0, 20000, world.rank());
+      calls::Case second(Operation::all_reduce, 3, 0, 20000, world.rank());
+      Communicator& started = world.rank() == 0 ? one : two;
+      Communicator& blocking = world.rank() == 0 ? two : one;
+      int errors = 0;
+      try {
+        const auto running = started.endpoint().start(first.call());
+        try {
+          blocking.endpoint().run(second.call());
+        } catch (const Error&) {
+          ++errors;
+        }
+        running->wait();
+      } catch (const Error&) {
+        ++errors;
+      }
+      CHECK(errors >= 1);
+    });
+  }
 }

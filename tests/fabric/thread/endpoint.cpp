@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -360,4 +361,40 @@ TEST_CASE("an operation on a group of one, and of nothing, is complete when it i
     const auto running = communicator.endpoint().start(none.call(3));
     running->wait();
   });
+}
+
+namespace {
+
+/// A kernel that fails on one rank only, as a reduction of the program's may.
+void failing(std::size_t, const void* const*, int, void* const*, int, bool) { throw std::runtime_error("it is full"); }
+
+}  // namespace
+
+TEST_CASE("a reduction that throws ends the group on every rank, in small calls and large, blocking and started") {
+  for (const bool messages : {false, true}) {
+    for (const std::size_t count : {std::size_t{3}, std::size_t{50000}}) {
+      for (const bool started : {false, true}) {
+        std::array<std::string, 3> texts;
+        launch(3, LaunchOptions{20, messages}, [&](Communicator& world) {
+          Communicator group = world.split(0);
+          calls::Case one(Operation::all_reduce, 3, 0, count, world.rank());
+          Call call = one.call();
+          if (world.rank() == 1) call.kernel = &failing;
+          try {
+            if (started) {
+              group.endpoint().start(call)->wait();
+            } else {
+              group.endpoint().run(call);
+            }
+            calls::Case next(Operation::all_reduce, 3, 0, 3, world.rank());
+            group.endpoint().run(next.call());
+          } catch (const Error& error) {
+            texts[static_cast<std::size_t>(world.rank())] = error.what();
+            CHECK(error.code() == Code::aborted);
+          }
+        });
+        for (const std::string& text : texts) CHECK_MESSAGE(text.find("it is full") != std::string::npos, text);
+      }
+    }
+  }
 }

@@ -16,6 +16,7 @@
 #include "meshwise/collective/volume.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/schedule/settings.hpp"
 
 namespace meshwise::detail {
 
@@ -86,6 +87,10 @@ class Request {
     } else if (options.algorithm == Algorithm::custom) {
       fail(verb(), "a generator for the algorithm custom", "none",
            "name its type, as in all_reduce<Ring>, or set options.generator", rank());
+    }
+    if (options.lanes > most_lanes) {
+      fail(verb(), "at most " + std::to_string(most_lanes) + " lanes", std::to_string(options.lanes),
+           "0 leaves the choice to the library", rank());
     }
     if (options.lanes < 0) {
       fail(verb(), "a number of lanes >= 0", std::to_string(options.lanes), "0 leaves the choice to the library",

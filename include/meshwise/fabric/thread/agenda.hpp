@@ -14,8 +14,9 @@ namespace meshwise::detail {
 /// Something that has operations under way.
 class Backlog {
  public:
-  /// Does for them what can be done without waiting.
-  virtual void advance_started() = 0;
+  /// Does for them what can be done without waiting, not even for others to leave after an error: whoever calls it is
+  /// in the middle of something else, for which they may be waiting.
+  virtual void advance_aside() = 0;
 
  protected:
   ~Backlog() = default;
@@ -61,7 +62,7 @@ class ThreadAgenda {
     }
     for (std::size_t i = 0; i < count; ++i) {
       try {
-        some[i]->advance_started();
+        some[i]->advance_aside();
       } catch (...) {
         remove(some[i]);
       }

@@ -38,11 +38,11 @@ class ThreadEndpoint final : public ThreadPerformer {
   bool run(const Call& call) override {
     while (!queue_.empty()) drive<true>();
     if (is_small(call)) {
-      run_small(call);
+      guarded([&] { run_small(call); });
       return true;
     }
     begin(call, plan(call));
-    advance<true>();
+    guarded([&] { advance<true>(); });
     return conclude();
   }
 
@@ -141,8 +141,17 @@ class ThreadEndpoint final : public ThreadPerformer {
     Waiting waiting_;
   };
 
-  void advance_started() override {
+  void advance_started() {
     while (!queue_.empty() && drive<false>()) {}
+  }
+
+  void advance_aside() override {
+    struct Aside {
+      bool& flag;
+      explicit Aside(bool& aside) : flag(aside) { flag = true; }
+      ~Aside() { flag = false; }
+    } const aside(aside_);
+    advance_started();
   }
 
   /// Goes on with the first operation that is not complete. True: it is now, and has left the queue.
@@ -164,7 +173,8 @@ class ThreadEndpoint final : public ThreadPerformer {
       }
       operation.entered = true;
     }
-    const bool done = operation.windowed ? advance_small<blocking>(operation.call) : advance<blocking>();
+    bool done = false;
+    guarded([&] { done = operation.windowed ? advance_small<blocking>(operation.call) : advance<blocking>(); });
     operation.waiting = waiting_;
     if (!done) {
       rest();

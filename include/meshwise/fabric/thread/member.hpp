@@ -314,6 +314,26 @@ class ThreadMember : public Endpoint, protected Backlog {
     return std::string(waiting_.verb) + " with rank " + std::to_string(peer);
   }
 
+  /// Performs work that calls what a program brings, such as a reduction: whatever that throws ends the group.
+  template <class Work>
+  void guarded(const Work& work) {
+    std::string text = "an exception that is no std::exception";
+    try {
+      return work();
+    } catch (const Error& error) {
+      if (!group_->poison().set()) stop(error.report());
+      throw;
+    } catch (const std::exception& error) {
+      text = error.what();
+    } catch (...) {}
+    Report problem = report(Code::aborted, rank());
+    problem.ranks = {rank()};
+    problem.expected = "a reduction that does not throw";
+    problem.found = "rank " + std::to_string(rank()) + " threw: " + text;
+    problem.remedy = "let reductions keep to values";
+    stop(problem);
+  }
+
   [[noreturn]] void stop(const Report& problem) {
     group_->poison().put(problem);
     leave();
@@ -323,6 +343,7 @@ class ThreadMember : public Endpoint, protected Backlog {
   void settle() noexcept {
     resting_ = false;
     slot_.state.store(State::left, std::memory_order_seq_cst);
+    if (aside_) return;  // whoever waits for this operation settles
     for (int peer = 0; peer < size(); ++peer) {
       const ThreadSlot& slot = group_->slot(peer);
       Backoff backoff(group_->job()->crowded());
@@ -362,6 +383,7 @@ class ThreadMember : public Endpoint, protected Backlog {
   int exceptions_;                  ///< in flight when this was made
   bool resting_ = false;            ///< the state that the others see is `resting`
   bool background_ = false;
+  bool aside_ = false;  ///< in advance_aside
 };
 
 }  // namespace meshwise::detail
