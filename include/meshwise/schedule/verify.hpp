@@ -224,8 +224,8 @@ constexpr Verdict verify(const Schedule& schedule) {
   return detail::Verification(schedule).run();
 }
 
-/// Proves a generator for one shape: the schedule that it writes, and that every rank alone gets the same picture: moves
-/// are its own, and partners are all who touch its buffers, each once. What a test of an algorithm begins with.
+/// Proves a generator for one shape: the schedule that it writes, and that every rank alone gets the same picture, its
+/// own moves and as partners all who touch its buffers, each once. What a test of an algorithm begins with.
 ///
 /// Cost: as `verify`, and all partners of all ranks; usable in constant expressions.
 /// Errors: `invalid_argument` for a shape that the generator does not support.

@@ -142,7 +142,8 @@ class alignas(128) ThreadSlot {
   /// exception that probably ends the rank, so that the cause will follow.
   enum class State : std::uint8_t { here, resting, left, unwinding, gone };
 
-  /// Entries of the last operations: a rank that runs ahead, by as many as there are windows, can still be compared with.
+  /// Entries of the last operations: a rank that runs ahead, by as many as there are windows, can still be compared
+  /// with.
   static constexpr std::uint64_t kept = 2 * Windows::depth;
 
   std::atomic<std::uint64_t> progress{last_step};
