@@ -427,7 +427,7 @@ void soak(bool messages, std::uint64_t operations) {
   MESSAGE("heap in use after a quarter of " << operations << " operations: " << warm << " bytes, after all: " << end);
 }
 
-std::uint64_t number_of_operations() { return sanitized && !full() ? 20000 : 100000; }
+std::uint64_t number_of_operations() { return sanitized && !full() ? 8000 : 100000; }
 
 }  // namespace
 
