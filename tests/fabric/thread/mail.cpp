@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "../calls.hpp"
 #include "meshwise/collective/barrier.hpp"
 #include "meshwise/fabric/thread/launch.hpp"
 
@@ -70,5 +71,27 @@ TEST_CASE("the user's tags cannot meet the library's") {
     endpoint.receive("test", 1 - mine, 1, &got, sizeof(int), -1);
     CHECK(got == 1 - mine);
     sending->wait();
+  });
+}
+
+TEST_CASE("a loop of tests for a message goes on with what was started") {
+  launch(2, LaunchOptions{20}, [](Communicator& world) {
+    Communicator other = world.split(0);
+    for (int k = 0; k < 20; ++k) {
+      calls::Case one(Operation::all_reduce, 2, 0, 30000, other.rank());
+      std::vector<char> large(100000, 'x');
+      const auto running = other.endpoint().start(one.call());
+      if (world.rank() == 0) {
+        while (!world.endpoint().try_receive("test", 1, 1, large.data(), large.size())) {}
+        const auto sending = world.endpoint().post_send("test", 1, 2, large.data(), large.size(), -1);
+        while (!sending->test()) {}
+        running->wait();
+      } else {
+        running->wait();  // the other rank has its part to do
+        world.endpoint().post_send("test", 0, 1, large.data(), large.size(), -1)->wait();
+        world.endpoint().receive("test", 0, 2, large.data(), large.size(), -1);
+      }
+      CHECK(one.right());
+    }
   });
 }
