@@ -55,9 +55,10 @@ struct MemoryPlan {
   bool settled = false;        ///< no output is read again, so that stores need not stay in the cache
   bool finishes = false;       ///< see detail::finishes
 
-  static MemoryPlan make(const AnyGenerator& generator, const Shape& shape, int rank, int lanes) {
+  /// finishing: for calls with something to finish; only these ask whether the plan does it.
+  static MemoryPlan make(const AnyGenerator& generator, const Shape& shape, int rank, int lanes, bool finishing) {
     MemoryPlan result{compile(generator, shape, rank, lanes), 0, generator.rounds(shape) <= 1,
-                      detail::finishes(generator, shape)};
+                      finishing && detail::finishes(generator, shape)};
     for (const Step& step : result.plan.steps) result.messages += foreign_pieces(step.move);
     return result;
   }
@@ -68,8 +69,8 @@ struct LoweredPlan {
   MessagePlan plan;
   bool finishes = false;
 
-  static LoweredPlan make(const AnyGenerator& generator, const Shape& shape, int rank, int lanes) {
-    return LoweredPlan{lower(generator, shape, rank, lanes), detail::finishes(generator, shape)};
+  static LoweredPlan make(const AnyGenerator& generator, const Shape& shape, int rank, int lanes, bool finishing) {
+    return LoweredPlan{lower(generator, shape, rank, lanes), finishing && detail::finishes(generator, shape)};
   }
 };
 
@@ -87,11 +88,11 @@ class PlanCache {
   /// Errors: `invalid_argument` for a shape that the generator does not support.
   template <class Resolve>
   const Handle& find(const Shape& shape, Algorithm algorithm, const AnyGenerator& custom, int lanes, int rank,
-                     const Resolve& resolve) {
+                     const Resolve& resolve, bool finishing = false) {
     const bool own = algorithm == Algorithm::custom;
     for (const Entry& entry : entries_) {
       if (entry.shape == shape && entry.algorithm == algorithm && entry.lanes == lanes &&
-          (!own || entry.custom == custom)) {
+          entry.finishing == finishing && (!own || entry.custom == custom)) {
         return entry.plan;
       }
     }
@@ -101,8 +102,8 @@ class PlanCache {
       plan->routes = *shape.routes;
       kept.routes = &plan->routes;
     }
-    plan->plan = P::make(own ? custom : resolve(), kept, rank, lanes);
-    Entry entry{kept, algorithm, custom, lanes, Handle(plan, &plan->plan)};
+    plan->plan = P::make(own ? custom : resolve(), kept, rank, lanes, finishing);
+    Entry entry{kept, algorithm, custom, lanes, finishing, Handle(plan, &plan->plan)};
     if (own && !custom.permanent()) {
       passing_ = std::move(entry.plan);
       return passing_;
@@ -128,6 +129,7 @@ class PlanCache {
     Algorithm algorithm;
     AnyGenerator custom;
     int lanes;
+    bool finishing;
     Handle plan;
   };
   std::vector<Entry> entries_;

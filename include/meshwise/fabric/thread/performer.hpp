@@ -66,11 +66,13 @@ class ThreadPerformer : public ThreadSmall {
     const Choice choice = choose(call);
     const auto resolve = [&] { return selector().catalogue().find(choice.algorithm); };
     if (group_->messages()) {
-      const auto& found = lowered_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve);
+      const auto& found = lowered_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve,
+                                        call.finishing != nullptr);
       if (keep != nullptr) keep->lowered = found;
       return {nullptr, found.get()};
     }
-    const auto& found = plans_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve);
+    const auto& found = plans_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve,
+                                    call.finishing != nullptr);
     if (keep != nullptr) keep->memory = found;
     return {found.get(), nullptr};
   }
@@ -82,12 +84,12 @@ class ThreadPerformer : public ThreadSmall {
     next.call = &call;
     next.plan = plan;
     if (plan.lowered != nullptr) {
-      next.finishing = call.finishing != nullptr && plan.lowered->finishes;
+      next.finishing = plan.lowered->finishes;
       messenger_.begin(*this, call, plan.lowered->plan, internal_tag | (sequence_ + 1), deadline(call.deadline),
                        next.finishing);
     } else if (plan.memory != nullptr) {
       const Plan& steps = plan.memory->plan;
-      MoveOptions options{0, steps.lanes, call.finishing != nullptr && plan.memory->finishes};
+      MoveOptions options{0, steps.lanes, plan.memory->finishes};
       next.finishing = options.finishing;
       next.streaming = plan.memory->settled && footprint(call) >= threshold_;
       if (steps.scratch_slots > 0) {
