@@ -38,18 +38,19 @@ inline std::uint64_t footprint(const Call& call) {
 
 /// The footprint from which stores should go around the caches.
 ///
-/// It is the last-level cache, but at most 48 MiB per core: virtual machines report a cache that they share with
-/// others. Below it a collective alone would often be faster with streaming stores, from where the private caches end;
-/// but the result is read next, and then ordinary stores win. (Measured with 2 cores that report 260 MiB, an
-/// all-reduce and a pass over its result: streaming is 12 % slower at a footprint of 64 MiB, even at 128, 19 % faster
-/// at 256.)
+/// It is the last-level cache, but at most 20 MiB per core: virtual machines report a cache that they share with
+/// others. A footprint that is well above the private caches costs a read of every line that ordinary stores are going
+/// to replace, which is what streaming saves. (Measured with 2 cores of 2 MiB each that report 260 MiB, vectors of
+/// 16 MiB: the all-gather and the all-reduce out of place take half the time on 2 ranks, broadcast and all-gather half
+/// on 4; a pass over the result right afterwards is slower in return, both together 12 % at a footprint of 64 MiB and
+/// even at 128.)
 inline std::uint64_t streaming_threshold(int cores) {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   const long reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
 #else
   const long reported = 0;
 #endif
-  const std::uint64_t fair = static_cast<std::uint64_t>(cores) * (std::uint64_t{48} << 20);
+  const std::uint64_t fair = static_cast<std::uint64_t>(cores) * (std::uint64_t{20} << 20);
   const auto cache = static_cast<std::uint64_t>(reported > 0 ? reported : 0);
   return cache > 0 && cache < fair ? cache : fair;
 }
