@@ -219,10 +219,11 @@ Shape shape_of(const Case& c, const meshwise::Routes* routes) {
   const Sizes sizes = sizes_of(c);
   const bool scattered = c.verb() == Verb::reduce_scatter || c.verb() == Verb::reduce_scatter_v ||
                          c.verb() == Verb::all_gather || c.verb() == Verb::all_gather_v;
-  // Spans that coincide where some are empty are copied, and so is what is multiplied.
+  // Spans that coincide where some are empty are copied, and so is what is multiplied, unless it is converted anyway.
   if (scattered && sizes.empty_somewhere && !in_one_span(c)) shape.in_place = false;
-  if (combines(c.verb()) && c.combining() == Combining::pre_multiplied && c.carrier() == Wire::none &&
-      !rooted(c.verb())) {
+  const bool converted = c.carrier() != Wire::none && is_float(c.item()) &&
+                         kind_of(c.carrier()) != static_cast<meshwise::ElementKind>(c.item());
+  if (combines(c.verb()) && c.combining() == Combining::pre_multiplied && !converted && !rooted(c.verb())) {
     shape.in_place = false;
   }
   return shape;
