@@ -30,6 +30,7 @@ set(MESHWISE_HEADERS
   include/meshwise/collective/reduce.hpp
   include/meshwise/collective/reduce_scatter.hpp
   include/meshwise/collective/reduce_scatter_v.hpp
+  include/meshwise/collective/refused.hpp
   include/meshwise/collective/scan.hpp
   include/meshwise/collective/scatter.hpp
   include/meshwise/collective/scatter_v.hpp
@@ -54,10 +55,12 @@ set(MESHWISE_HEADERS
   include/meshwise/core/logic.hpp
   include/meshwise/core/math.hpp
   include/meshwise/core/memory.hpp
+  include/meshwise/core/positions.hpp
   include/meshwise/core/random.hpp
   include/meshwise/core/reduce.hpp
   include/meshwise/core/reduction.hpp
   include/meshwise/core/reduction_kind.hpp
+  include/meshwise/core/refused.hpp
   include/meshwise/core/scale.hpp
   include/meshwise/core/split.hpp
   include/meshwise/core/wait.hpp
@@ -77,18 +80,37 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/thread/launch.hpp
   include/meshwise/fabric/thread/mail.hpp
   include/meshwise/fabric/thread/member.hpp
+  include/meshwise/fabric/thread/notes.hpp
   include/meshwise/fabric/thread/performer.hpp
   include/meshwise/fabric/thread/small.hpp
   include/meshwise/fabric/thread/windows.hpp
   include/meshwise/layout/axis.hpp
+  include/meshwise/layout/describe.hpp
+  include/meshwise/layout/detail/conversion_verdict.hpp
   include/meshwise/layout/detail/list.hpp
+  include/meshwise/layout/detail/needed_conversion.hpp
+  include/meshwise/layout/detail/plan_between.hpp
+  include/meshwise/layout/detail/plan_cost.hpp
+  include/meshwise/layout/detail/plan_search.hpp
+  include/meshwise/layout/detail/redistributing.hpp
+  include/meshwise/layout/detail/step_verdict.hpp
   include/meshwise/layout/dim.hpp
   include/meshwise/layout/dual.hpp
   include/meshwise/layout/layout.hpp
+  include/meshwise/layout/layout_plan.hpp
+  include/meshwise/layout/layout_value.hpp
   include/meshwise/layout/name.hpp
   include/meshwise/layout/placement.hpp
+  include/meshwise/layout/plan.hpp
+  include/meshwise/layout/plan_volume.hpp
   include/meshwise/layout/refused.hpp
+  include/meshwise/layout/split_rule.hpp
+  include/meshwise/layout/to_svg.hpp
   include/meshwise/layout/transition.hpp
+  include/meshwise/layout/transition_kind.hpp
+  include/meshwise/mesh/checks.hpp
+  include/meshwise/mesh/detail/agreement.hpp
+  include/meshwise/mesh/detail/state.hpp
   include/meshwise/mesh/mesh.hpp
   include/meshwise/meshwise.hpp
   include/meshwise/parallel/data.hpp
@@ -139,28 +161,55 @@ set(MESHWISE_HEADERS
   include/meshwise/schedule/two_shot.hpp
   include/meshwise/schedule/verdict.hpp
   include/meshwise/schedule/verify.hpp
+  include/meshwise/tensor/accumulate.hpp
   include/meshwise/tensor/activation.hpp
+  include/meshwise/tensor/arg_max.hpp
+  include/meshwise/tensor/assume.hpp
+  include/meshwise/tensor/attention.hpp
   include/meshwise/tensor/backward.hpp
   include/meshwise/tensor/contract.hpp
   include/meshwise/tensor/convert.hpp
   include/meshwise/tensor/detail/blocks.hpp
+  include/meshwise/tensor/detail/boxes.hpp
+  include/meshwise/tensor/detail/candidates.hpp
+  include/meshwise/tensor/detail/conversion.hpp
   include/meshwise/tensor/detail/einsum.hpp
   include/meshwise/tensor/detail/einsum_plan.hpp
+  include/meshwise/tensor/detail/exchange_blocks.hpp
+  include/meshwise/tensor/detail/facts.hpp
+  include/meshwise/tensor/detail/held.hpp
   include/meshwise/tensor/detail/lanes.hpp
-  include/meshwise/tensor/detail/step.hpp
+  include/meshwise/tensor/detail/places.hpp
+  include/meshwise/tensor/detail/planned.hpp
+  include/meshwise/tensor/detail/ring.hpp
+  include/meshwise/tensor/detail/run_dense.hpp
+  include/meshwise/tensor/detail/run_plan.hpp
+  include/meshwise/tensor/detail/shared_heads.hpp
+  include/meshwise/tensor/detail/stream_verdict.hpp
   include/meshwise/tensor/detail/verdicts.hpp
   include/meshwise/tensor/detail/walk.hpp
   include/meshwise/tensor/dropout.hpp
   include/meshwise/tensor/elementwise.hpp
+  include/meshwise/tensor/extent.hpp
+  include/meshwise/tensor/from_global.hpp
   include/meshwise/tensor/generate.hpp
   include/meshwise/tensor/inside.hpp
   include/meshwise/tensor/layer_norm.hpp
+  include/meshwise/tensor/linear.hpp
   include/meshwise/tensor/lookup.hpp
+  include/meshwise/tensor/mean.hpp
   include/meshwise/tensor/named.hpp
+  include/meshwise/tensor/norm.hpp
   include/meshwise/tensor/reductions.hpp
   include/meshwise/tensor/rename.hpp
+  include/meshwise/tensor/replicas.hpp
+  include/meshwise/tensor/reshard.hpp
   include/meshwise/tensor/softmax.hpp
+  include/meshwise/tensor/stream.hpp
+  include/meshwise/tensor/take.hpp
   include/meshwise/tensor/tensor.hpp
+  include/meshwise/tensor/to_global.hpp
+  include/meshwise/tensor/top_k.hpp
   include/meshwise/tensor/value.hpp
   include/meshwise/topology/link.hpp
   include/meshwise/topology/topology.hpp

@@ -110,6 +110,7 @@ class Program {
     std::optional<Check<E>> check;
     if (o.check > 0) check.emplace(mesh_, job_.sizes, job_.training);
     std::array<Traffic, 2> in_steps{};
+    std::vector<Traffic> together(group_traffic_of(mesh_).size());
     double held_out = evaluate();
     const double first_held_out = held_out;
     {
@@ -117,11 +118,14 @@ class Program {
       progress.evaluated(held_out);
       for (std::int64_t step = 0; step < o.steps; ++step) {
         const auto before = traffic_of(mesh_);
+        const auto together_before = group_traffic_of(mesh_);
         const auto make = [&](const Grid& mesh) { return training_batch(mesh, step); };
         const auto [inputs, targets] = make(mesh_);
         const StepResult result = trainer_.step(inputs, targets);
         const auto after = traffic_of(mesh_);
         for (std::size_t a = 0; a < after.size(); ++a) in_steps[a] += after[a] - before[a];
+        const auto together_after = group_traffic_of(mesh_);
+        for (std::size_t i = 0; i < together.size(); ++i) together[i] += together_after[i] - together_before[i];
         if (step < o.check) check->after_step(trainer_, result, make);
         progress.step(step + 1, result.loss);
         if (step + 1 == o.steps || (o.evaluate_every > 0 && (step + 1) % o.evaluate_every == 0)) {
@@ -134,7 +138,7 @@ class Program {
       std::printf("held-out loss: %.4f nats per byte before, %.4f after %" PRId64 " steps\n\n", first_held_out,
                   held_out, o.steps);
     }
-    report_ledger(in_steps);
+    report_ledger(in_steps, together);
     if (o.sample > 0) sample();
     return !check || report_check(*check);
   }
@@ -172,9 +176,13 @@ class Program {
     std::fflush(stdout);
   }
 
-  void report_ledger(const std::array<Traffic, 2>& in_steps) {
+  void report_ledger(const std::array<Traffic, 2>& in_steps, const std::vector<Traffic>& together_in_steps) {
     const auto now = traffic_of(mesh_);
-    const Ledger ledger = collect_ledger(mesh_, {now[0] - in_steps[0], now[1] - in_steps[1]});
+    std::vector<Traffic> together = group_traffic_of(mesh_);
+    for (std::size_t i = 0; i < together.size(); ++i) together[i] = together[i] - together_in_steps[i];
+    Ledger ledger = collect_ledger(mesh_, {now[0] - in_steps[0], now[1] - in_steps[1]}, together);
+    // What goes over both axes at once stands behind what goes over one.
+    ledger.axes.insert(ledger.axes.end(), ledger.groups.begin(), ledger.groups.end());
     const std::uint64_t steps = job_.training.steps;
     if (!speaks_ || steps == 0) return;
     using A = Column::Align;

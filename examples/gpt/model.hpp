@@ -11,6 +11,7 @@
 #include "meshwise/core/random.hpp"
 #include "meshwise/parallel/transformer.hpp"
 #include "meshwise/parallel/vocabulary.hpp"
+#include "meshwise/tensor/accumulate.hpp"
 #include "meshwise/tensor/generate.hpp"
 
 namespace gpt {

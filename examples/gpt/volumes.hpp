@@ -11,7 +11,7 @@ namespace gpt {
 
 /// One line of what a training step must communicate, summed over all ranks.
 struct Volume {
-  std::string axis;
+  std::string axis;  ///< or several that communicate as one: "dp+tp"
   std::string what;
   std::string formula;  ///< bytes over all ranks; t and d are the sizes of tp and dp
   std::uint64_t calls = 0;
@@ -48,10 +48,10 @@ inline std::vector<Volume> step_volumes(const Sizes& s, std::uint64_t batch, int
   add("tp", T, "embedding and head", "4 (t-1) bsh e", 4, 4 * (T - 1) * bsh * e);
   add("tp", T, "loss: three all-reduces", "3 * 2 (t-1) bs e", 3, 6 * (T - 1) * bs * e);
   add("tp", T, "gradients of replicated parameters", "d 2 (t-1) n_replicated e", 0, D * 2 * (T - 1) * n.replicated * e);
-  add("tp", T, "gradient norm", "d 2 (t-1) 8", 1, D * 2 * (T - 1) * 8);
   add("dp", D, "gradients", "2 (d-1) (n_split + t n_replicated) e", 0, 2 * (D - 1) * (n.split + T * n.replicated) * e);
   add("dp", D, "loss", "t 2 (d-1) e", 1, T * 2 * (D - 1) * e);
-  add("dp", D, "gradient norm", "t 2 (d-1) 8", 1, T * 2 * (D - 1) * 8);
+  // A sum over all ranks at once.
+  add(D == 1 ? "tp" : T == 1 ? "dp" : "dp+tp", D * T, "gradient norm", "2 (d t - 1) 8", 1, 2 * (D * T - 1) * 8);
   return all;
 }
 

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "meshwise/collective/barrier.hpp"
 #include "meshwise/schedule/direct.hpp"
 #include "rooted.hpp"
 
@@ -67,19 +68,33 @@ TEST_CASE("blocks of any sizes, of which every rank knows its own") {
 
 TEST_CASE("counts that two ranks do not agree on are an error that names both") {
   for (const bool messages : both) {
-    Setup setup;
-    setup.messages = messages;
-    const Outcome result = outcome(2, setup, [](Communicator& communicator) {
-      std::vector<int> in(4), out(4);
-      const std::vector<std::size_t> even{2, 2};
-      const std::vector<std::size_t> odd{1, 3};
-      // Rank 0 sends 3 to rank 1, which expects 2.
-      all_to_all_v(communicator, in, out, communicator.rank() == 0 ? odd : even, even);
-    });
-    CAPTURE(result.text[0]);
-    CAPTURE(result.text[1]);
-    CHECK(!result.text[0].empty());
-    CHECK(!result.text[1].empty());
+    for (const std::size_t scale : {1U, 30000U}) {
+      for (const std::size_t sent : {0U, 10U}) {
+        for (int ranks = 2; ranks <= 4; ++ranks) {
+          Setup setup;
+          setup.messages = messages;
+          const Outcome result = outcome(ranks, setup, [&](Communicator& communicator) {
+            const auto me = static_cast<std::size_t>(communicator.rank());
+            std::vector<std::size_t> send_counts(static_cast<std::size_t>(ranks), 2 * scale);
+            std::vector<std::size_t> receive_counts = send_counts;
+            if (me == 1) send_counts[0] = sent * scale;
+            if (me == 0) receive_counts[1] = 11 * scale;
+            std::vector<int> in(sum_of(send_counts, send_counts.size()));
+            std::vector<int> out(sum_of(receive_counts, receive_counts.size()));
+            all_to_all_v(communicator, in, out, send_counts, receive_counts);
+            barrier(communicator);
+          });
+          const std::string words = "rank 1 sends " + std::to_string(sent * scale) +
+                                    " elements to rank 0, which expects " + std::to_string(11 * scale);
+          for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+            CAPTURE(result.text[rank]);
+            CHECK(result.code[rank] == Code::mismatch);
+            CHECK(contains(result.text[rank], words));
+            CHECK(contains(result.text[rank], "make send_counts[0] on rank 1 and receive_counts[1] on rank 0 equal"));
+          }
+        }
+      }
+    }
   }
 }
 
@@ -89,8 +104,10 @@ TEST_CASE("counts that do not fit the buffers are refused") {
     const std::vector<std::size_t> even{2, 2};
     const std::vector<std::size_t> odd{1, 2};
     const std::vector<std::size_t> one{4};
-    refuse([&] { all_to_all_v(communicator, in, out, odd, even); }, "an input as long as all send counts: 3");
-    refuse([&] { all_to_all_v(communicator, in, out, even, odd); }, "an output as long as all receive counts: 3");
+    refuse([&] { all_to_all_v(communicator, in, out, odd, even); },
+           "an input as long as all send counts: 1 + 2 = 3 elements, found 4");
+    refuse([&] { all_to_all_v(communicator, in, out, even, odd); },
+           "an output as long as all receive counts: 1 + 2 = 3 elements, found 4");
     refuse([&] { all_to_all_v(communicator, in, out, even, one); }, "a receive count for each of 2 ranks");
     refuse([&] { all_to_all_v(communicator, in, in, even, even); }, "an overlap");
     all_to_all_v<Direct>(communicator, in, out, even, even);

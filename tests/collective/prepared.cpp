@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
 #include "meshwise/collective/all_gather.hpp"
 #include "meshwise/collective/all_reduce.hpp"
 #include "meshwise/collective/barrier.hpp"
@@ -10,6 +14,53 @@
 #include "support.hpp"
 
 using namespace test;
+
+// Counts what a rank allocates; sanitizers bring an operator new of their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+namespace {
+thread_local int allocations = 0;
+}
+
+void* operator new(std::size_t bytes) {
+  ++allocations;
+  if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+TEST_CASE("nothing is allocated once a call of its kind and size has been made") {
+  for (const int ranks : {1, 2, 5}) {
+    launch(ranks, [&](Communicator& communicator) {
+      for (const std::size_t count : {std::size_t{0}, std::size_t{2}, std::size_t{3000}}) {
+        for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::direct, Algorithm::ring}) {
+          const auto whole = count * static_cast<std::size_t>(ranks);
+          std::vector<float> small(count, 1), sums(count), large(whole), part(count);
+          CollectiveOptions options;
+          options.algorithm = algorithm;
+          auto apart = prepare_all_reduce(communicator, small, sums, options);
+          auto within = prepare_all_reduce<Max>(communicator, small, options);
+          auto scattered = prepare_reduce_scatter(communicator, large, part, options);
+          auto gathered = prepare_all_gather(communicator, part, large, options);
+          Prepared<void> meeting = prepare_barrier(communicator);
+          int before = 0;
+          for (int k = 0; k < 6; ++k) {
+            if (k == 2) before = allocations;
+            (void)apart.run();
+            (void)within.run();
+            (void)scattered.run();
+            (void)gathered.run();
+            meeting.run();
+            all_reduce(communicator, small, sums, options);
+            barrier(communicator);
+          }
+          require(allocations == before, "allocations");
+        }
+      }
+    });
+  }
+}
+#endif
 
 TEST_CASE("prepared once, run many times on what the buffers hold then") {
   for (const int ranks : {1, 2, 6}) {

@@ -104,9 +104,11 @@ TEST_CASE("counts that do not fit are refused") {
     const std::vector<std::size_t> one{5};
     const std::vector<std::size_t> even{3, 3};
     refuse([&] { all_gather_v(communicator, data, one); }, "a count for each of 2 ranks");
-    refuse([&] { all_gather_v(communicator, data, even); }, "data as long as all blocks: 6 elements");
-    refuse([&] { reduce_scatter_v(communicator, data, std::vector<int>(3), even); }, "an input as long as all blocks");
-    refuse([&] { all_gather_v(communicator, data, std::vector<int>(6), even); }, "this rank's block of the output: 3");
+    refuse([&] { all_gather_v(communicator, data, even); }, "data as long as all blocks: 3 + 3 = 6 elements, found 5");
+    refuse([&] { reduce_scatter_v(communicator, data, std::vector<int>(3), even); },
+           "an input as long as all blocks: 3 + 3 = 6");
+    refuse([&] { all_gather_v(communicator, data, std::vector<int>(6), even); },
+           "this rank's block of the output: 3 elements, which is counts[");
   });
   const Outcome result = outcome(2, Setup{}, [](Communicator& communicator) {
     std::vector<int> data(5);
@@ -116,4 +118,43 @@ TEST_CASE("counts that do not fit are refused") {
   });
   CHECK(result.code[0] == Code::mismatch);
   CHECK(result.code[1] == Code::mismatch);
+}
+
+TEST_CASE("ranks that cut a vector differently are told where: both ranks, both counts") {
+  // Small, large, of another sum, more ranks than counts are noted of; in one call or the one after the next.
+  struct Cut {
+    int ranks;
+    std::size_t scale;
+    bool same_sum;
+    int earlier;
+  };
+  for (const Cut& cut :
+       {Cut{2, 1, true, 0}, Cut{3, 20000, true, 0}, Cut{3, 1, false, 0}, Cut{18, 1, true, 0}, Cut{3, 5, true, 3}}) {
+    for (const bool messages : both) {
+      Setup setup;
+      setup.messages = messages;
+      const auto ranks = static_cast<std::size_t>(cut.ranks);
+      const Outcome result = outcome(cut.ranks, setup, [&](Communicator& communicator) {
+        std::vector<std::size_t> counts(ranks, 3 * cut.scale);
+        std::vector<int> data(ranks * 3 * cut.scale);
+        for (int k = 0; k < cut.earlier; ++k) all_gather_v(communicator, data, counts);
+        if (communicator.rank() == 1) {
+          counts[0] -= cut.same_sum ? cut.scale : 0;
+          counts[1] += cut.scale;
+          data.resize(sum_of(counts, ranks));
+        }
+        reduce_scatter_v(communicator, data, counts);
+        barrier(communicator);
+      });
+      const std::string part = cut.same_sum ? "the part of rank 0 has " : "the part of rank 1 has ";
+      const std::string usual = std::to_string(3 * cut.scale);
+      const std::string other = std::to_string((cut.same_sum ? 2 : 4) * cut.scale);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        CAPTURE(result.text[rank]);
+        CHECK(result.code[rank] == Code::mismatch);
+        CHECK((contains(result.text[rank], part + usual + " elements, rank 1 says " + other) ||
+               contains(result.text[rank], "rank 1 says that " + part + other + " elements, rank ")));
+      }
+    }
+  }
 }

@@ -2,7 +2,7 @@
 // What the tests of this room share and need not compile each: the ranks' threads.
 #include "support.hpp"
 
-#include "meshwise/fabric/thread/launch.hpp"
+#include "../support/launch.hpp"
 
 namespace test {
 

@@ -17,6 +17,12 @@
 # that explain the first error instead. Where compilers differ, "expect(g++):" and "expect(clang++):" are for one of
 # them. Before the comparison "meshwise::" is left out and brackets are closed as in ">>". The twin must compile without
 # a warning.
+#
+# With -D COMMON=common.hpp the compiler reads that header first, in its precompiled form common.hpp.gch or .pch, which
+#
+#   cmake -D PRECOMPILE=common.hpp -D OUTPUT=common.hpp.gch -D DEPENDENCIES=common.hpp.d -D FAMILY=... -P check.cmake
+#
+# has written.
 cmake_minimum_required(VERSION 3.25)
 
 if(FAMILY STREQUAL "clang++")
@@ -26,11 +32,24 @@ elseif(FAMILY STREQUAL "g++")
 else()
   message(FATAL_ERROR "FAMILY is g++ or clang++, not \"${FAMILY}\"")
 endif()
-set(command "${COMPILER}" -std=c++20 -fsyntax-only -fno-diagnostics-color ${family_flags} -Wall -Wextra)
+set(command "${COMPILER}" -std=c++20 -fno-diagnostics-color ${family_flags} -Wall -Wextra)
 if(INCLUDE)
   list(APPEND command "-I${INCLUDE}")
 endif()
 set(ENV{LC_ALL} C)  # plain quotes in the diagnostics
+
+if(PRECOMPILE)
+  execute_process(
+    COMMAND ${command} -x c++-header "${PRECOMPILE}" -o "${OUTPUT}" -MD -MF "${DEPENDENCIES}" -MT "${OUTPUT}"
+    COMMAND_ERROR_IS_FATAL ANY)
+  return()
+endif()
+list(APPEND command -fsyntax-only)
+if(COMMON AND FAMILY STREQUAL "clang++")
+  list(APPEND command -include-pch "${COMMON}.pch")
+elseif(COMMON)
+  list(APPEND command -Winvalid-pch -include "${COMMON}")
+endif()
 
 file(STRINGS "${SOURCE}" lines REGEX "^ *// (expect|note)(\\([a-z+]+\\))?: ")
 set(expectations 0)

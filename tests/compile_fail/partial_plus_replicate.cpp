@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Accumulating an owed sum into a value that owes nothing.
-#include "meshwise/tensor/elementwise.hpp"
+#include "meshwise/tensor/accumulate.hpp"
 
 #include "vocabulary.hpp"
 

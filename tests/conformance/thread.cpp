@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "../support/launch.hpp"
 #include "list.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 
 namespace {
 

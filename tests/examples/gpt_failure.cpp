@@ -6,7 +6,7 @@
 #include <string>
 
 #include "../../examples/gpt/trainer.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
+#include "../support/launch.hpp"
 
 using namespace gpt;
 

@@ -128,9 +128,10 @@ TEST_CASE("gpt: what a step communicates is the sum of its parts, exactly") {
     const auto check = [](const Grid& mesh) {
       Trainer trainer(mesh, sizes, training(1));
       const auto tokens = tokens_of<Trainer::Tokens>(mesh, sequences, sizes, 1, 0);
-      const Traffic before = mesh.along<dp>().traffic();
+      const Traffic before = mesh.along<dp>().traffic(), before_both = mesh.along<dp, tp>().traffic();
       const Traffic over_tp = traffic_of<tp>(mesh, [&] { trainer.step(tokens, tokens); });
       const Traffic over_dp = mesh.along<dp>().traffic() - before;
+      const Traffic over_both = mesh.along<dp, tp>().traffic() - before_both;
 
       // Elements of the parameters that tp replicates (norms and row biases) and of those that it splits.
       std::uint64_t replicated = 0, split = 0;
@@ -144,16 +145,22 @@ TEST_CASE("gpt: what a step communicates is the sum of its parts, exactly") {
       const auto d = static_cast<std::uint64_t>(mesh.size<dp>()), t = static_cast<std::uint64_t>(mesh.size<tp>());
       const std::uint64_t all_tokens = sequences * sizes.sequence, real = sizeof(float);
       // Activations: 8 conversions per block; those of the embedding and of the final norm, forward and backward.
-      // Loss: 3 numbers per token. Gradients that owe a sum over tp. The norm: one double per line of ranks.
+      // Loss: 3 numbers per token. Gradients that owe a sum over tp. The norm: one double over all ranks, which are a
+      // line where the other axis has one.
       const std::uint64_t activations = (8 * sizes.layers + 4) * all_tokens * sizes.hidden * real;
-      const std::uint64_t numbers = 2 * (3 * all_tokens * real + d * replicated * real + d * sizeof(double));
+      const std::uint64_t norm = sizeof(double), norm_over_tp = d == 1 ? norm : 0, norm_over_dp = t == 1 ? norm : 0;
+      const std::uint64_t numbers = 2 * (3 * all_tokens * real + d * replicated * real + norm_over_tp);
       require(sum_over_ranks(mesh, over_tp.volume) == (t - 1) * (activations + numbers), "volume over tp");
-      require(over_tp.calls == (t == 1 ? 0 : 8 * sizes.layers + 4 + 3 + 1 + 1), "calls over tp");
+      require(over_tp.calls == (t == 1 ? 0 : 8 * sizes.layers + 4 + 3 + 1 + (d == 1 ? 1 : 0)), "calls over tp");
       // The loss, the gradients in one bucket, and the norm.
       const std::uint64_t gradients = (split + t * replicated) * real;
-      require(sum_over_ranks(mesh, over_dp.volume) == 2 * (d - 1) * (t * real + gradients + t * sizeof(double)),
+      require(sum_over_ranks(mesh, over_dp.volume) == 2 * (d - 1) * (t * real + gradients + norm_over_dp),
               "volume over dp");
-      require(over_dp.calls == (d == 1 ? 0 : 3), "calls over dp");
+      require(over_dp.calls == (d == 1 ? 0 : 2 + (t == 1 ? 1 : 0)), "calls over dp");
+      if (d > 1 && t > 1) {
+        require(sum_over_ranks(mesh, over_both.volume) == 2 * (d * t - 1) * norm, "volume over all ranks");
+        require(over_both.calls == 1, "calls over all ranks");
+      }
     };
     CHECK_NOTHROW(on_grid(ranks, check));
   }

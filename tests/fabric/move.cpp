@@ -168,3 +168,50 @@ TEST_CASE("slots that follow each other in every piece are one call of the kerne
   CHECK(calls_for(1, 1) == 2);
   CHECK(calls_for(2, 3) == 1);  // a slot is less than a line: one lane has it all
 }
+
+TEST_CASE("pieces that are one and the same part of a vector, and pieces that are not") {
+  // Slot s of every buffer is elements [5 s, 5 s + 5).
+  const auto locate = [](const void*, const Shape&, Buffer, int, int slot) {
+    return Region{static_cast<std::size_t>(slot) * 5, 5, 5, 1};
+  };
+  for (const bool contiguous : {true, false}) {  // false: the general way
+    for (const int lanes : {1, 2}) {
+      for (const int other : {1, 2}) {
+        for (const Buffer last : {Buffer::output, Buffer::scratch}) {
+          std::array<std::array<std::int32_t, 15>, 3> input{}, output{}, scratch{};
+          std::array<detail::Addresses, 3> addresses;
+          for (std::size_t rank = 0; rank < 3; ++rank) {
+            for (std::size_t i = 0; i < 15; ++i) input[rank][i] = static_cast<std::int32_t>(100 * rank + i);
+            addresses[rank] = {reinterpret_cast<const std::byte*>(input[rank].data()),
+                               reinterpret_cast<std::byte*>(output[rank].data()),
+                               reinterpret_cast<std::byte*>(scratch[rank].data()), nullptr};
+          }
+          Call call;
+          call.shape = Shape{Operation::all_reduce, 3, 0, false};
+          call.element_size = 4;
+          call.count = 15;
+          call.kernel = reduce_kernel<std::int32_t, Sum>();
+          call.regions = Regions{locate, nullptr, 0, contiguous};
+          detail::Mover mover;
+          mover.begin(call, detail::MoveOptions{20, lanes});
+          const Move move{0,
+                          1,
+                          {Piece{0, Buffer::input, 1, 1}, Piece{1, Buffer::input, other, 1}},
+                          {Piece{2, Buffer::output, 1, 1}, Piece{0, last, 1, 1}}};
+          for (int lane = 0; lane < lanes; ++lane) {
+            mover.perform(
+                move, lane, [&](int rank) { return addresses[static_cast<std::size_t>(rank)]; }, false);
+          }
+          CHECK(mover.moved() == 2 * 5 * 4);
+          std::array<std::int32_t, 15> wanted{};
+          for (std::size_t i = 5; i < 10; ++i) {
+            wanted[i] = input[0][i] + input[1][i + static_cast<std::size_t>(other - 1) * 5];
+          }
+          CHECK(output[2] == wanted);
+          CHECK((last == Buffer::output ? output : scratch)[0] == wanted);
+          CHECK(output[1] == std::array<std::int32_t, 15>{});
+        }
+      }
+    }
+  }
+}

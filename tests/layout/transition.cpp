@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-
 namespace {
 
 using namespace meshwise;
@@ -86,32 +84,43 @@ static_assert(same<conversion_verdict<On<Partial<tp>>, Shard<seq, dp>, Partial<t
 static_assert(same<needed_conversion<Busy, On<Shard<batch, dp>>>, convert_<Replicate<cp>, Replicate<tp>>>);
 static_assert(same<needed_conversion<On<Partial<tp>>, On<Shard<seq, tp>>>, convert_<Shard<seq, tp>>>);
 
-static_assert(communicates(Transition::all_reduce) && communicates(Transition::reduce_scatter) &&
-              communicates(Transition::all_gather) && communicates(Transition::all_to_all));
-static_assert(!communicates(Transition::slice) && !communicates(Transition::keep_first) &&
-              !communicates(Transition::pad) && !communicates(Transition::equal));
+// Split rules: an axis that is cut anew by another rule is exchanged; everything else is as for contiguous axes.
+static_assert(row<Shard<seq, Zigzag<tp>>, Shard<seq, tp>, Transition::exchange>);
+static_assert(row<Shard<seq, tp>, Shard<seq, Striped<tp>>, Transition::exchange>);
+static_assert(row<Shard<seq, Chunked<tp>>, Shard<seq, Counted<tp>>, Transition::exchange>);
+static_assert(row<Shard<seq, Zigzag<tp>>, Shard<seq, Zigzag<tp>>, Transition::equal>);
+static_assert(row<Shard<seq, Zigzag<tp>>, Replicate<tp>, Transition::all_gather>);
+static_assert(row<Shard<seq, Zigzag<tp>>, Shard<heads, tp>, Transition::all_to_all>);
+static_assert(row<Shard<seq, Zigzag<tp>>, Shard<heads, Zigzag<tp>>, Transition::all_to_all>);
+static_assert(row<Shard<seq, Zigzag<tp>>, Partial<tp>, Transition::pad>);
+static_assert(row<Partial<tp>, Shard<seq, Zigzag<tp>>, Transition::reduce_scatter>);
+static_assert(row<Replicate<tp>, Shard<seq, Counted<tp>>, Transition::slice>);
+static_assert(gives<On<Shard<seq, Zigzag<cp>, tp>>, On<>, Shard<seq, Zigzag<cp>, tp>>);
+static_assert(gives<On<Shard<seq, Zigzag<cp>, tp>>, On<Shard<seq, Zigzag<cp>>>, Shard<seq, tp>>);
+static_assert(gives<On<Shard<seq, Zigzag<cp>>>, On<Shard<seq, Zigzag<cp>, tp>>, Replicate<tp>>);
+static_assert(gives<On<Shard<seq, dp, Striped<tp>>>, On<Shard<seq, dp, tp>>, Shard<seq, Striped<tp>>>);
+static_assert(gives<On<Shard<batch, tp>, Shard<seq, Zigzag<cp>>>, On<Shard<seq, Zigzag<cp>, tp>>, Shard<batch, tp>>);
+static_assert(conversion_steps<On<Shard<seq, Zigzag<cp>, tp>>, Shard<seq, Zigzag<cp>, tp>>().size == 0);
+static_assert(same<conversion_verdict<On<Shard<seq, Zigzag<cp>, tp>>, Shard<seq, cp>>,
+                   refused<because::axis_is_not_minor_most_in_its_dim<cp, seq>, try_<move_the_minor_axes_first>,
+                           On<Shard<seq, Zigzag<cp>, tp>>>>);
+// Counts are of a whole dim.
+static_assert(same<conversion_verdict<On<Shard<seq, cp>>, Shard<seq, Counted<tp>>>,
+                   refused<because::counted_axis_is_not_major_most<tp>, try_<list_the_counted_axis_first_in_its_Shard>,
+                           Grid, Shard<seq, cp, Counted<tp>>>>);
+// One reduction in a layout.
+static_assert(same<conversion_verdict<On<Partial<tp>>, Partial<dp, Max>>,
+                   refused<because::Partials_have_different_reductions<dp>, try_<reduce_one_of_them_first>, Grid,
+                           Partial<tp>, Partial<dp, Max>>>);
+static_assert(gives<On<Partial<dp, Max>>, On<Partial<tp>>, Replicate<tp>, Partial<dp, Max>>);
+// Remedies spell rules.
+static_assert(same<needed_conversion<On<Shard<seq, Zigzag<tp>>>, On<Shard<seq, tp>>>, convert_<Shard<seq, tp>>>);
+static_assert(same<needed_conversion<On<>, On<Shard<seq, Zigzag<cp>, tp>>>, convert_<Shard<seq, Zigzag<cp>, tp>>>);
+static_assert(same<needed_conversion<On<Shard<seq, cp, tp>>, On<Shard<seq, Zigzag<cp>, tp>>>,
+                   convert_<Replicate<tp>, Replicate<cp>, Shard<seq, Zigzag<cp>, tp>>>);
 
-TEST_CASE("volumes are those of the table, and nothing in a group of one") {
-  for (const int n : {1, 2, 3, 9}) {
-    for (const double bytes : {0.0, 8.0, 1e9}) {
-      CHECK(transition_volume(Transition::all_reduce, n, bytes) == 2 * (n - 1) * bytes);
-      CHECK(transition_volume(Transition::reduce_scatter, n, bytes) == (n - 1) * bytes);
-      CHECK(transition_volume(Transition::all_gather, n, bytes) == (n - 1) * bytes);
-      CHECK(transition_volume(Transition::all_to_all, n, bytes) == doctest::Approx((n - 1) * bytes / n));
-      for (const Transition t : {Transition::slice, Transition::keep_first, Transition::pad, Transition::equal}) {
-        CHECK(transition_volume(t, n, bytes) == 0);
-      }
-    }
-  }
-  // all_reduce is reduce_scatter and all_gather.
-  CHECK(transition_volume(Transition::all_reduce, 5, 100) ==
-        transition_volume(Transition::reduce_scatter, 5, 100) + transition_volume(Transition::all_gather, 5, 100));
-}
-
-TEST_CASE("transitions have names") {
-  CHECK(std::string(transition_name(Transition::all_reduce)) == "all_reduce");
-  CHECK(std::string(transition_name(Transition::pad)) == "pad");
-  CHECK(std::string(transition_name(Transition::equal)) == "equal");
+TEST_CASE("transitions: checked when this file is compiled") {
+  CHECK(transition_of<On<Partial<tp>>, Replicate<tp>> == Transition::all_reduce);
 }
 
 }  // namespace

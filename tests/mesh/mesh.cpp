@@ -3,14 +3,16 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "../support/launch.hpp"
 #include "meshwise/collective/all_gather.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 
 namespace {
 
@@ -72,6 +74,82 @@ TEST_CASE("handles share state; fewer axes are a view") {
 
     const Mesh<dp, tp> other(world, {2, 3});
     require(!(other == mesh) && &other.memory() != &mesh.memory(), "another mesh");
+  });
+}
+
+TEST_CASE("the ranks along several axes, in row-major order; those with one rank drop out") {
+  for (const std::array<int, 3>& sizes : {std::array{1, 1, 1}, {2, 1, 3}, {2, 2, 2}, {3, 1, 1}, {2, 3, 1}}) {
+    launch(sizes[0] * sizes[1] * sizes[2], [&](Communicator& world) {
+      const Mesh<dp, cp, tp> mesh(world, sizes);
+      const int k[] = {mesh.coordinate<dp>(), mesh.coordinate<cp>(), mesh.coordinate<tp>()};
+      const auto rank_at = [&](int a, int b, int c) { return (a * sizes[1] + b) * sizes[2] + c; };
+      std::vector<int> expected;
+      for (int a = 0; a < sizes[0]; ++a) {
+        for (int c = 0; c < sizes[2]; ++c) expected.push_back(rank_at(a, k[1], c));
+      }
+      require(members(mesh.along<dp, tp>(), world.rank()) == expected, "dp and tp");
+      require(&mesh.along<tp, dp>() == &mesh.along<dp, tp>(), "in any order");
+      expected.clear();
+      for (int b = 0; b < sizes[1]; ++b) {
+        for (int c = 0; c < sizes[2]; ++c) expected.push_back(rank_at(k[0], b, c));
+      }
+      require(members(mesh.along<cp, tp>(), world.rank()) == expected, "cp and tp");
+      require(members(mesh.without<dp>().along<cp, tp>(), world.rank()) == expected, "of a view");
+      expected.clear();
+      for (int rank = 0; rank < world.size(); ++rank) expected.push_back(rank);
+      require(members(mesh.along<dp, cp, tp>(), world.rank()) == expected, "all");
+      if (sizes[1] == 1 && sizes[0] > 1) {
+        require(&mesh.along<dp, cp>() == &mesh.along<dp>(), "an axis of one rank drops out");
+        require(&mesh.along<dp, cp, tp>() == (sizes[2] > 1 ? &world : &mesh.along<dp>()), "all are the world");
+      }
+      if (sizes[0] > 1 && sizes[1] > 1) require(mesh.along<dp, cp>().name() == (sizes[2] > 1 ? "dp+cp" : ""), "name");
+    });
+  }
+}
+
+TEST_CASE("some of the ranks along an axis: the others get nothing") {
+  launch(8, [](Communicator& world) {
+    const Mesh<pp, tp> mesh(world, {4, 2});
+    const int stage = mesh.coordinate<pp>();
+    const auto ends = mesh.only<pp>({3, 0});
+    require(ends.has_value() == (stage == 0 || stage == 3), "members");
+    if (ends) {
+      require(ends->size<pp>() == 2 && ends->coordinate<pp>() == (stage == 3 ? 0 : 1), "in the given order");
+      require(members(ends->along<pp>(), world.rank()) == std::vector<int>{6 + world.rank() % 2, world.rank() % 2},
+              "ranks");
+      require(ends->along<pp>().name() == "pp" && &ends->memory() == &mesh.memory(), "shares the mesh");
+    }
+    const auto both = mesh.narrowed<pp>({0, 3});
+    require(both.has_value() == ends.has_value(), "members");
+    if (both) {
+      require(both->without<pp>() == mesh.without<pp>() && !(*both == mesh), "the same but for the axis");
+      require(both->size<tp>() == 2 && both->coordinate<pp>() == (stage == 3 ? 1 : 0), "coordinates");
+      std::vector<int> all = members(both->along<pp, tp>(), world.rank());
+      std::sort(all.begin(), all.end());
+      require(all == std::vector<int>{0, 1, 6, 7}, "both axes");
+    }
+    const auto alone = mesh.narrowed<pp>({1});
+    require(alone.has_value() == (stage == 1), "one");
+    if (alone) require(members(alone->along<pp, tp>(), world.rank()) == std::vector<int>{2, 3}, "one");
+    if (both) {
+      const auto last = both->narrowed<pp>({1});
+      require(last.has_value() == (stage == 3), "of a narrowed one");
+    }
+  });
+  launch(2, [](Communicator& world) {
+    const Mesh<tp> mesh(world, {2});
+    const auto text_of = [&](std::initializer_list<int> coordinates) {
+      try {
+        (void)mesh.only<tp>(coordinates);
+      } catch (const Error& error) {
+        return std::string(error.what());
+      }
+      return std::string();
+    };
+    require(text_of({0, 2}).find("different coordinates of tp, each in [0, 2), found 2") != std::string::npos, "range");
+    require(text_of({1, 1}).find("found 1 twice") != std::string::npos, "twice");
+    require(text_of({}).find("found none") != std::string::npos, "none");
+    require(text_of({-1}).find("found -1") != std::string::npos, "negative");
   });
 }
 

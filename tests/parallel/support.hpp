@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "../support/launch.hpp"
 #include "meshwise/core/random.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/mesh/mesh.hpp"
 #include "meshwise/tensor/convert.hpp"
 #include "meshwise/tensor/generate.hpp"

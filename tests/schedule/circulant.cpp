@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "../support/sanitized.hpp"
 #include "generator_laws.hpp"
 
 using namespace meshwise;
@@ -54,6 +55,7 @@ TEST_CASE("circulant schedules are right and optimal in rounds and blocks") {
     }
   }
   for (const int p : {257, 1000, 1024}) {
+    if (p > building::most_ranks) continue;
     const Shape shape{p % 2 == 0 ? Operation::reduce_scatter : Operation::all_reduce, p, 0, true};
     const Verdict verdict = verify(materialise<Circulant>(shape));
     REQUIRE_MESSAGE(verdict.ok(), text(verdict.fault));

@@ -7,7 +7,9 @@
 #include "meshwise/parallel/data.hpp"
 #include "meshwise/parallel/tensor.hpp"
 #include "meshwise/parallel/vocabulary.hpp"
+#include "meshwise/tensor/accumulate.hpp"
 #include "meshwise/tensor/activation.hpp"
+#include "meshwise/tensor/assume.hpp"
 #include "meshwise/tensor/dropout.hpp"
 #include "meshwise/tensor/generate.hpp"
 #include "meshwise/tensor/inside.hpp"
@@ -211,7 +213,7 @@ static_assert(!can_convert<On<Rows, Partial<tp>>, Partial<tp, Max>>);
 static_assert(can_convert<On<Rows, Partial<tp>>, Replicate<tp>, Partial<tp, Max>>);
 static_assert(can_view_as<On<Rows>, Shard<batch, dp>> && can_view_as<On<Rows, Shard<batch, dp>>, Partial<dp>>);
 static_assert(!can_view_as<On<Rows, Shard<batch, dp>>, Replicate<dp>>);
-static_assert(!can_view_as<On<Rows>, Shard<batch, dp>, Replicate<dp>>);
+static_assert(can_view_as<On<Rows>, Shard<batch, dp>, Replicate<dp>>);  // which is nothing, taken together
 static_assert(can_all_gather<On<Rows, Shard<batch, dp>>, dp> && !can_all_gather<On<Rows>, dp>);
 static_assert(can_all_reduce<On<Rows, Partial<dp>>, dp> && !can_all_reduce<On<Rows, Shard<batch, dp>>, dp>);
 static_assert(can_reduce_scatter<On<Rows, Partial<tp>>, batch, tp> && !can_reduce_scatter<On<Rows>, batch, tp>);
@@ -257,6 +259,12 @@ concept has_axis = requires(const M& mesh) {
 };
 
 static_assert(can_generate<On<Rows, Shard<batch, tp>>> && !can_generate<On<Rows, Partial<tp>>>);
+template <class D, class... Ps>
+concept can_assume_as = requires(const Grid& mesh, const std::vector<float>& local) {
+  assume<D, Ps...>(mesh, {}, local);
+};
+static_assert(can_assume_as<Rows, Shard<batch, dp>, Partial<tp>> && can_assume_as<Rows>);
+static_assert(!can_assume_as<Rows, Shard<seq, dp>> && !can_assume_as<Rows, Shard<batch, tp>, Partial<tp>>);
 static_assert(can_assume<On<Rows, Partial<tp>>> && can_construct<On<Rows, Partial<tp>>>);
 template <class T>
 concept contradiction = !can_generate<T> && !can_assume<T> && !can_construct<T> && !AnyTensor<T>;

@@ -164,6 +164,16 @@ void other_layouts(const Rank& rank, const Sizes& z) {
   const auto tall = contracted<d1>(rank, a, whole, "free over two axes");
   static_assert(same<typename decltype(tall)::layout, On<Shard<d0, dp, tp>>>);
 
+  // Other split rules: summed, free and kept dims. Dims cut by different rules do not meet.
+  const auto zig = rank.integers<T<E, Dims<d0, d1>, Shard<d0, Zigzag<dp>>, Shard<d1, Striped<tp>>>>({z.f, z.s}, 9);
+  const auto zag = rank.integers<T<E, Dims<d1, d2>, Shard<d1, Striped<tp>>>>({z.s, z.h}, 10);
+  const auto through = contracted<d1>(rank, zig, zag, "summed by stripes");
+  static_assert(same<typename decltype(through)::layout, On<Shard<d0, Zigzag<dp>>, Partial<tp>>>);
+  const auto kept = contracted<d0>(rank, zig, zig, "summed from both ends");
+  static_assert(same<typename decltype(kept)::layout, On<Partial<dp>, Shard<d1, Striped<tp>>>>);
+  const auto cut1 = rank.integers<T<E, Dims<d1, d2>, Shard<d1, tp>>>({z.s, z.h}, 11);
+  static_assert(!detail::is_accepted<detail::contract_of<decltype(zig), decltype(cut1), d1>>);
+
   // All dims summed, none summed, a batch dim in the result.
   const auto dot = contracted<d0, d1>(rank, a, a, "inner product");
   static_assert(same<std::remove_const_t<decltype(dot)>, T<E, Dims<>, Partial<dp>, Partial<tp>>>);

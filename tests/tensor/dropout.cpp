@@ -34,6 +34,7 @@ TEST_CASE("the mask is a function of seed and global position, whatever the layo
         check(type<T<double, Shard<d2, tp>, Shard<d1, dp>>>{}, extents);
         check(type<T<double, Shard<d2, tp, dp>>>{}, extents);
         check(type<T<double, Shard<d0, dp>, Partial<tp>>>{}, extents);
+        check(type<T<double, Shard<d1, Zigzag<tp>>, Shard<d2, Striped<dp>>>>{}, extents);
       }
     });
   }

@@ -35,6 +35,8 @@ TEST_CASE("the value depends on the global index alone") {
         check(type<T<>>{}, extents);
         check(type<T<Shard<d0, dp>, Shard<d2, tp>>>{}, extents);
         check(type<T<Shard<d1, tp, dp>>>{}, extents);
+        check(type<T<Shard<d0, Zigzag<tp>>, Shard<d2, Striped<dp>>>>{}, extents);
+        check(type<T<Shard<d1, Zigzag<tp>, dp>>>{}, extents);
       }
     });
   }
@@ -57,6 +59,11 @@ TEST_CASE("runs are the longest that are contiguous in the piece and in the whol
       };
       const Extents<Cube> extents{5, 3, 4};
       check(T<>(rank.mesh, extents), 1);
+      const T<Shard<d0, Zigzag<tp>>> folded(rank.mesh, extents);
+      std::size_t pieces = 0;
+      const Positions rows = folded.positions<d0>();
+      for (const Progression& p : rows.progressions()) pieces += p.step == 1 ? 1 : p.count;
+      check(folded, pieces);
       const T<Shard<d0, tp>> outer(rank.mesh, extents);
       check(outer, 1);
       const T<Shard<d1, tp>> middle(rank.mesh, extents);
@@ -65,25 +72,6 @@ TEST_CASE("runs are the longest that are contiguous in the piece and in the whol
       check(inner, rank.mesh.size<tp>() == 1 ? 1 : inner.range<d0>().size * 3);
       check(Tensor<double, Dims<>, On<>>(rank.mesh, {}), 1);
       check(T<Shard<d0, tp>>(rank.mesh, {0, 3, 4}), 0);
-    });
-  }
-}
-
-TEST_CASE("a tensor of data from outside, and pieces of another size") {
-  for (const GridSize size : few_grids) {
-    on_grid(size, [](const Rank& rank) {
-      using X = T<Shard<d0, dp>, Partial<tp>>;
-      const auto x = rank.integers<X>({5, 3, 2});
-      const X y = assume<X>(rank.mesh, x.extents(), x.local());
-      require(y.local().data() != x.local().data(), "a copy");
-      require_equal(rank.denoted(y), rank.denoted(x), "the same");
-      const std::vector<double> wrong(x.local().size() + 1);
-      const std::string text = error_of([&] { assume<X>(rank.mesh, x.extents(), std::span<const double>(wrong)); });
-      require(contains(text, "assume (rank ") && contains(text, std::to_string(wrong.size()) + " elements") &&
-                  contains(text, std::to_string(wrong.size() - 1) + " elements, this rank's piece"),
-              text);
-      const X none = assume<X>(rank.mesh, {0, 3, 2}, {});
-      require(none.local().empty(), "empty");
     });
   }
 }

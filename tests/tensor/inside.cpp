@@ -47,6 +47,33 @@ TEST_CASE("inside and outside are each other's inverse") {
   }
 }
 
+TEST_CASE("other rules: parts count their own indices inside, and say their sizes when they are Counted") {
+  for (const GridSize size : few_grids) {
+    on_grid(size, [](const Rank& rank) {
+      const auto folded = rank.integers<T<Shard<d0, Zigzag<dp>>, Shard<d1, Striped<tp>>>>({7, 5});
+      round_trip<Shard<d0, Zigzag<dp>>>(rank, folded, 7);
+      round_trip<Shard<d1, Striped<tp>>>(rank, folded, 5);
+      require(inside<dp>(folded).extents()[0] == folded.ranges()[0].size, "its own indices");
+
+      const auto n = static_cast<std::size_t>(rank.mesh.size<tp>());
+      std::vector<std::size_t> counts(n, 0);
+      counts[0] = 2;
+      counts[n - 1] += 4;
+      using Routed = T<Shard<d0, Counted<tp>>, Shard<d1, dp>>;
+      const Routed routed = rank.integers<Routed>({Extent::of_parts(counts), 3});
+      const Traffic before = rank.mesh.along<tp>().traffic();
+      round_trip<Shard<d0, Counted<tp>>>(rank, routed, 0);
+      require((rank.mesh.along<tp>().traffic() - before).calls == 1, "one all_gather of the sizes");
+      const auto own = inside<tp>(routed);
+      require(contains(error_of([&] { (void)outside<Shard<d0, Counted<tp>>>(rank.mesh, own, 9); }),
+                       "expected 9 indices, the global extent that was passed, found 6 in all parts"),
+              "another extent");
+      // Leaving another axis keeps the counts.
+      require(inside<dp>(routed).extents()[0] == routed.extents()[0], "counts");
+    });
+  }
+}
+
 TEST_CASE("inside, a tensor is this coordinate's own on the axes that remain") {
   for (const GridSize size : few_grids) {
     on_grid(size, [](const Rank& rank) {

@@ -64,6 +64,11 @@ TEST_CASE("rows by index and their gradient, in the layouts of an embedding") {
               T<double, Rows, Shard<batch, dp>, Shard<seq, tp>>, T<double, Table, Partial<dp>, Partial<tp>>>(rank, z);
         check<T<double, Table, Shard<vocab, tp, dp>>, Ids<>, T<double, Rows, Partial<dp>, Partial<tp>>,
               T<double, Table, Shard<vocab, tp, dp>>>(rank, z);
+        check<T<double, Table, Shard<vocab, Striped<tp>>>, Ids<Shard<seq, Zigzag<dp>>>,
+              T<double, Rows, Shard<seq, Zigzag<dp>>, Partial<tp>>,
+              T<double, Table, Partial<dp>, Shard<vocab, Striped<tp>>>>(rank, z);
+        check<T<double, Table, Shard<vocab, Zigzag<tp>, Chunked<dp>>>, Ids<>, T<double, Rows, Partial<dp>, Partial<tp>>,
+              T<double, Table, Shard<vocab, Zigzag<tp>, Chunked<dp>>>>(rank, z);
       }
     });
   }
@@ -80,6 +85,10 @@ TEST_CASE("one entry per row, from a whole or a sharded dim") {
         static_assert(std::is_same_v<std::remove_const_t<decltype(picked)>,
                                      T<double, Dims<batch, seq>, Shard<batch, dp>, Partial<tp>>>);
         require_equal(rank.denoted(picked), wanted, "sharded");
+        const auto striped =
+            rank.integers<T<double, Logits, Shard<seq, Zigzag<dp>>, Shard<vocab, Striped<tp>>>>({z.b, z.s, z.v}, 1);
+        require_equal(rank.denoted(pick<vocab>(striped, ids_of<Ids<Shard<seq, Zigzag<dp>>>>(rank, {z.b, z.s}, z.v))),
+                      wanted, "by other rules");
         const auto whole = rank.integers<T<double, Logits, Shard<batch, dp>, Shard<seq, tp>>>({z.b, z.s, z.v}, 1);
         require_equal(
             rank.denoted(pick<vocab>(whole, ids_of<Ids<Shard<batch, dp>, Shard<seq, tp>>>(rank, {z.b, z.s}, z.v))),

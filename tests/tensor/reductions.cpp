@@ -18,7 +18,7 @@ using T = Tensor<double, D, On<Ps...>>;
 std::vector<double> reduced(const std::vector<double>& x, const Extents<Cube>& extents, std::array<bool, 3> keep,
                             ReductionKind op, double identity) {
   std::size_t size = 1;
-  for (std::size_t d = 0; d < 3; ++d) size *= keep[d] ? extents[d] : 1;
+  for (std::size_t d = 0; d < 3; ++d) size *= keep[d] ? extents[d].size() : 1;
   std::vector<double> result(size, identity);
   for (std::size_t i = 0; i < x.size(); ++i) {
     const std::array<std::size_t, 3> at{i / (extents[1] * extents[2]), i / extents[2] % extents[1], i % extents[2]};
@@ -44,6 +44,9 @@ void check(const Rank& rank, const X& x) {
                 name_of<Op>() + " to " + name_of<typename Result::dims>());
 }
 
+static_assert(!detail::is_accepted<detail::reduce_of<T<Cube>, Sum, d0, d1, d0>>, "a dim named twice");
+static_assert(!detail::is_accepted<detail::reduce_of<T<Cube>, Max, hidden>>);
+
 TEST_CASE("every subset of dims of a tensor that two axes shard") {
   for (const GridSize size : few_grids) {
     on_grid(size, [](const Rank& rank) {
@@ -62,6 +65,9 @@ TEST_CASE("every subset of dims of a tensor that two axes shard") {
         const auto y = rank.integers<T<Cube, Shard<d0, tp, dp>>>(extents);
         check<Sum, T<Dims<d1, d2>, Partial<dp>, Partial<tp>>, d0>(rank, y);
         check<Sum, T<Dims<d0>, Shard<d0, tp, dp>>, d1, d2>(rank, y);
+        const auto z = rank.integers<T<Cube, Shard<d0, Zigzag<dp>>, Shard<d2, Striped<tp>>>>(extents);
+        check<Sum, T<Dims<d1, d2>, Partial<dp>, Shard<d2, Striped<tp>>>, d0>(rank, z);
+        check<Max, T<Dims<d0, d1>, Shard<d0, Zigzag<dp>>, Partial<tp, Max>>, d2>(rank, z);
       };
       Draw draw(19);
       all({5, 3, 17});

@@ -28,6 +28,9 @@ TEST_CASE("the dim and the shard that speaks of it change their name, nothing el
     require_equal(rank.denoted(r), rank.denoted(k), "the same value");
     const K back = rename<key<seq>, seq>(r);
     require(back.local().data() == k.local().data(), "and back");
+    const auto z = rename<seq, key<seq>>(rank.integers<T<Dims<seq>, Shard<seq, Zigzag<tp>, dp>>>({13}));
+    static_assert(std::is_same_v<typename decltype(z)::layout, On<Shard<key<seq>, Zigzag<tp>, dp>>>, "rules stay");
+    require_equal(rank.denoted(z), array(13, [](std::size_t i) { return integer(i, 1); }), "by another rule");
     const auto other = rename<heads, hidden>(k);
     static_assert(std::is_same_v<typename decltype(other)::layout, On<Shard<seq, tp, dp>>>);
     const auto part = rename<d0, d1>(rank.integers<T<Dims<d0>, Partial<tp>>>({3}));

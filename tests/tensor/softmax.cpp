@@ -89,6 +89,10 @@ TEST_CASE("the causal mask counts global positions, whatever shards the queries"
       check(type<T<double, Scores, Shard<seq, tp, dp>>>{}, {1, 2, 5, 3}, 1);
       check(type<T<double, Scores, Shard<seq, tp>>>{}, {1, 2, 2, 5}, 1);
       check(type<T<double, Turned, Shard<seq, tp>>>{}, {5, 3, 5}, 3);
+      check(type<T<double, Scores, Shard<batch, dp>, Shard<seq, Zigzag<tp>>>>{}, {2, 1, 9, 9}, 1);
+      check(type<T<double, Scores, Shard<seq, Zigzag<dp>, tp>>>{}, {1, 2, 11, 11}, 1);
+      check(type<T<double, Turned, Shard<seq, Striped<tp>, Zigzag<dp>>>>{}, {13, 2, 13}, 2);
+      check(type<T<double, Turned, Shard<seq, Chunked<tp>>>>{}, {4, 3, 5}, 3);
       check(type<T<double, Turned, Shard<seq, tp>>>{}, {0, 3, 5}, 3);
     });
   }

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "../support/launch.hpp"
 #include "meshwise/collective/barrier.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 
 namespace test {
 
@@ -14,9 +14,9 @@ std::vector<std::size_t> Piece::positions() const {
   std::vector<std::size_t> result{0};
   for (std::size_t d = 0; d < extents.size(); ++d) {
     std::vector<std::size_t> deeper;
-    deeper.reserve(result.size() * ranges[d].size);
+    deeper.reserve(result.size() * held[d].size());
     for (std::size_t before : result) {
-      for (std::size_t i = ranges[d].begin; i < ranges[d].end(); ++i) deeper.push_back(before * extents[d] + i);
+      for (std::size_t i = 0; i < held[d].size(); ++i) deeper.push_back(before * extents[d] + held[d].at(i));
     }
     result = std::move(deeper);
   }
@@ -44,7 +44,7 @@ std::vector<double> assembled(const std::vector<Piece>& pieces) {
       require(piece.extents == pieces[0].extents, "ranks disagree on the extents");
       if (piece.replica != replica) continue;
       const std::vector<std::size_t> positions = piece.positions();
-      require(positions.size() == piece.values.size(), "a piece has another size than its ranges");
+      require(positions.size() == piece.values.size(), "a piece has another size than its positions");
       for (std::size_t i = 0; i < positions.size(); ++i) {
         double& value = whole[positions[i]];
         value = held[positions[i]]++ == 0 ? piece.values[i] : combine(piece.op, value, piece.values[i]);

@@ -60,7 +60,7 @@ class Draw {
 /// What one rank holds of a tensor, without types.
 struct Piece {
   std::vector<std::size_t> extents;
-  std::vector<Range> ranges;
+  std::vector<Positions> held;  // global indices of each dim, in local order
   std::vector<double> values;
   std::size_t part = 0, parts = 1;  // along the axes of Partial placements
   std::size_t replica = 0;          // along the axes of Replicate placements
@@ -79,7 +79,9 @@ template <class T>
 Piece describe(const T& x) {
   Piece piece;
   piece.extents.assign(x.extents().begin(), x.extents().end());
-  piece.ranges.assign(x.ranges().begin(), x.ranges().end());
+  [&]<class... Ds>(detail::list<Ds...>) {
+    (piece.held.push_back(x.template positions<Ds>()), ...);
+  }(detail::dims_of<typename T::dims>{});
   [&]<class... As>(detail::list<As...>) {
     [[maybe_unused]] const auto one = [&]<class A>(detail::type<A>) {
       using traits = detail::placement_traits<placement_of<typename T::layout, A>>;
@@ -163,7 +165,7 @@ class Rank {
   double total(double mine) const {
     Piece piece;
     piece.extents = {1};
-    piece.ranges = {Range{0, 1}};
+    piece.held = {Range{0, 1}};
     piece.values = {mine};
     piece.part = static_cast<std::size_t>(mesh.world().rank());
     piece.parts = static_cast<std::size_t>(mesh.world().size());

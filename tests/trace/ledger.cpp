@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-#include "meshwise/fabric/thread/launch.hpp"
+#include "../support/launch.hpp"
 #include "meshwise/tensor/convert.hpp"
 
 using namespace meshwise;
@@ -39,6 +39,26 @@ TEST_CASE("the ledger adds up over ranks, by axis, exactly as the transition tab
       CHECK(ledger.axes[1].traffic.moved == ledger.axes[1].traffic.volume);
     });
   }
+}
+
+TEST_CASE("what goes over several axes at once is counted once, apart from the axes") {
+  launch(6, [](Communicator& world) {
+    const Grid mesh(world, {2, 3});
+    using Owed = Tensor<double, Dims<batch, hidden>, Layout<Grid, Partial<dp>, Partial<tp>>>;
+    const Owed x(mesh, {5, 3});
+    const Whole first = convert<Replicate<dp>, Replicate<tp>>(x);
+    const auto since = group_traffic_of(mesh);
+    const Whole second = convert<Replicate<dp>, Replicate<tp>>(x);
+    const Ledger ledger = collect_ledger(mesh, {}, since);
+    REQUIRE(ledger.groups.size() == 1);
+    CHECK(ledger.groups[0].name == "dp+tp");
+    CHECK(ledger.groups[0].ranks == 6);
+    CHECK(ledger.groups[0].traffic.calls == 6);
+    CHECK(ledger.groups[0].traffic.volume == 2 * 5 * 15 * sizeof(double));
+    CHECK(ledger.axes[0].traffic.volume == 0);
+    CHECK(collect_ledger(mesh).groups[0].traffic.calls == 12);
+  });
+  launch(2, [](Communicator& world) { CHECK(collect_ledger(Grid(world, {1, 2})).groups.empty()); });
 }
 
 TEST_CASE("memory is counted by category: what is in use, the peak, and the largest rank") {

@@ -7,6 +7,7 @@
 
 #include "meshwise/collective/detail/ragged.hpp"
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -32,8 +33,8 @@ struct AllGatherRule {
                    const CollectiveOptions& options) {
     const char* const verb = request.verb();
     const int rank = request.rank();
-    require_count(verb, "an output as long as all blocks", blocks.total, out.size(), rank);
-    require_count(verb, "an input as long as this rank's block of the output", blocks.size(rank), in.size(), rank);
+    require_whole(request, "an output as long as all blocks", blocks, out.size());
+    require_block(request, "an input as long as this rank's block of the output", blocks, in.size());
     require_data(verb, "input", in.data(), in.size(), rank);
     require_data(verb, "output", out.data(), out.size(), rank);
     request.describe<T, Choices...>(Operation::all_gather, blocks.total, options);
@@ -105,5 +106,22 @@ auto prepare_all_gather(Communicator& communicator, Data&& data, const Collectiv
   return detail::prepare_within<detail::AllGatherRule<Choices...>>("prepare_all_gather", communicator,
                                                                    std::forward<Data>(data), options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto all_gather(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_all_gather(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_all_gather(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto all_gather(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_all_gather(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_all_gather(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

@@ -8,6 +8,7 @@
 #include "meshwise/collective/all_gather.hpp"
 #include "meshwise/collective/detail/ragged.hpp"
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -25,7 +26,7 @@ struct AllGatherVRule {
   static void within(Request& request, std::span<T> data, std::span<const std::size_t> counts,
                      const CollectiveOptions& options) {
     const Ragged blocks = keep_blocks(request, counts);
-    require_count(request.verb(), "data as long as all blocks", blocks.total, data.size(), request.rank());
+    require_whole(request, "data as long as all blocks", blocks, data.size());
     const std::span<const T> own = data.subspan(blocks.begin(request.rank()), blocks.size(request.rank()));
     AllGatherRule<Choices...>::fill(request, blocks, own, data, true, options);
   }
@@ -94,5 +95,21 @@ auto prepare_all_gather_v(Communicator& communicator, Data&& data, std::span<con
   return detail::prepare_within<detail::AllGatherVRule<Choices...>>("prepare_all_gather_v", communicator,
                                                                     std::forward<Data>(data), counts, options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto all_gather_v(Communicator&, Data&&, More&&...) -> detail::refusal_of_choices_t<detail::copying, Data, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_all_gather_v(Communicator&, Data&&, More&&...)
+    -> detail::refusal_of_choices_t<detail::copying, Data, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_all_gather_v(Communicator&, Data&&, More&&...)
+    -> detail::refusal_of_choices_t<detail::copying, Data, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto all_gather_v(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_all_gather_v(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_all_gather_v(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

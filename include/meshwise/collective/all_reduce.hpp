@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -97,5 +98,22 @@ auto prepare_all_reduce(Communicator& communicator, Data&& data, const Collectiv
   return detail::prepare_within<detail::AllReduceRule<Choices...>>("prepare_all_reduce", communicator,
                                                                    std::forward<Data>(data), options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto all_reduce(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_all_reduce(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_all_reduce(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto all_reduce(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_all_reduce(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_all_reduce(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

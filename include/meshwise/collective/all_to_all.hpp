@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -64,5 +65,22 @@ auto prepare_all_to_all(Communicator& communicator, In&& in, Out&& out, const Co
   return detail::prepare_between<detail::AllToAllRule<Choices...>>(
       "prepare_all_to_all", communicator, std::forward<In>(in), std::forward<Out>(out), options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto all_to_all(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_all_to_all(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_all_to_all(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto all_to_all(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_all_to_all(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_all_to_all(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

@@ -8,6 +8,7 @@
 
 #include "meshwise/collective/detail/ragged.hpp"
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -27,8 +28,10 @@ struct AllToAllVRule {
     offsets.reserve(2 * static_cast<std::size_t>(ranks) + 2);
     const std::size_t sent = append_offsets(offsets, send_counts, verb, "send count", ranks, rank);
     const std::size_t received = append_offsets(offsets, receive_counts, verb, "receive count", ranks, rank);
-    require_count(verb, "an input as long as all send counts", sent, in.size(), rank);
-    require_count(verb, "an output as long as all receive counts", received, out.size(), rank);
+    const std::size_t* const begins = offsets.data();
+    require_sum(verb, "an input as long as all send counts", "send count", begins, ranks, in.size(), rank);
+    require_sum(verb, "an output as long as all receive counts", "receive count", begins + ranks + 1, ranks, out.size(),
+                rank);
     require_data(verb, "input", in.data(), sent, rank);
     require_data(verb, "output", out.data(), received, rank);
     require_apart(verb, in, out, "use two buffers, it does not work in place", rank);
@@ -51,7 +54,7 @@ struct AllToAllVRule {
 /// other, in rank order; any trivially copyable type; empty ones may be null. Input and output must be apart.
 /// Cost per rank: receives the blocks of the others. Synchronises the ranks that exchange something.
 /// Ordering and lifetime: on return the spans are the caller's again. A group of one copies.
-/// Errors: `invalid_argument` for counts that do not fit the spans; an Error that names both counts if two ranks
+/// Errors: `invalid_argument` for counts that do not fit the spans; `mismatch` with both counts if two ranks
 /// disagree; otherwise as all_reduce.
 template <class... Choices, detail::Readable In, detail::Writable Out>
   requires detail::Matching<In, Out> && detail::Copying<Choices...>
@@ -80,5 +83,22 @@ auto prepare_all_to_all_v(Communicator& communicator, In&& in, Out&& out, std::s
                                                                     std::forward<In>(in), std::forward<Out>(out),
                                                                     send_counts, receive_counts, options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto all_to_all_v(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_all_to_all_v(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_all_to_all_v(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto all_to_all_v(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_all_to_all_v(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_all_to_all_v(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -35,7 +36,8 @@ struct BroadcastRule {
 /// the others have come; but the root of a small vector does not wait.
 /// Ordering and lifetime: on return the span is the caller's again.
 /// Errors: `invalid_argument` for a root outside of the group or a null span; otherwise as all_reduce. If ranks differ
-/// so that nobody hears from the others, such as in who the root is, the next call in which they do reports it.
+/// so that nobody hears from the others, such as in who the root is, the next call in which they do reports it, at the
+/// latest the end of the communicator, through `launch`.
 template <class... Choices, detail::Writable Data>
   requires detail::Copying<Choices...>
 void broadcast(Communicator& communicator, Data&& data, int root = 0, const CollectiveOptions& options = {}) {
@@ -57,5 +59,22 @@ auto prepare_broadcast(Communicator& communicator, Data&& data, int root = 0, co
   return detail::prepare_within<detail::BroadcastRule<Choices...>>("prepare_broadcast", communicator,
                                                                    std::forward<Data>(data), root, options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto broadcast(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_broadcast(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_broadcast(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto broadcast(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_broadcast(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_broadcast(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

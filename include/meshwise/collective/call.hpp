@@ -68,7 +68,7 @@ struct CollectiveOptions {
                               ///< comes out of several is unspecified)
   double factor = 1;          ///< PreMultipliedSum: what this rank's values are multiplied by
   /// A schedule of the caller's own, instead of an algorithm: AnyGenerator(star), which must outlive the call, or
-  /// AnyGenerator::of<Star>(). Ranks compare it by its name, which must tell parameters that matter.
+  /// AnyGenerator::of<Star>(). Ranks compare its name and, if it has parameters, its description (see Generator).
   AnyGenerator generator = {};
 };
 
@@ -87,6 +87,10 @@ struct Call {
   ReductionKind reduction = ReductionKind::none;
   std::uint64_t count = 0;      ///< elements in all blocks of the operation; 0: nothing moves, the ranks only meet
   std::uint64_t signature = 0;  ///< a hash of whatever else must agree, such as extents and layouts
+  /// For errors only, where callers cut blocks: where each block begins and the last one ends, in elements, ranks + 1
+  /// numbers that are part of the signature; for an exchange those after it too.
+  const std::size_t* begins = nullptr;
+  const std::size_t* begins_after = nullptr;
   Algorithm algorithm = Algorithm::automatic;
   AnyGenerator generator;     ///< the schedule to use if `algorithm` is custom
   int lanes = 0;              ///< 0: the selector's choice

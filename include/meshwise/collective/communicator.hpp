@@ -22,7 +22,8 @@ namespace meshwise {
 /// Ordering: every rank calls the collectives of one communicator in the same order; different communicators are
 /// independent. One thread at a time uses a communicator, the same one as long as operations are in flight, but
 /// `abort` may come from anywhere.
-/// Lifetime: movable. When it dies its rank has left the group, and ranks that wait for it get `peer_left`.
+/// Lifetime: movable. When it dies its rank has left the group, and ranks that wait for it get `peer_left`. Ranks that
+/// have made different calls without hearing of it are found out then, and end the job (see `launch`).
 /// Errors: the first one poisons the group (see Endpoint); all later calls on it report the first cause.
 class Communicator {
  public:
@@ -68,7 +69,7 @@ class Communicator {
   /// buffers), what they are predicted to cost, which one runs, and why. Local; the same on all ranks.
   ///
   /// in_place: as the call would be. Predictions are made for classes of sizes: powers of two, of which the table names
-  /// the representative. Of a generator in the options it only says that it is the caller's.
+  /// the representative. Of a generator in the options it says its description and its rounds.
   /// Errors: `invalid_argument` for what no algorithm can do, such as a wanted one that does not fit, and for an
   /// exchange, which depends on who holds what.
   std::string explain(Operation operation, std::uint64_t bytes, const CollectiveOptions& options = {},
@@ -80,9 +81,10 @@ class Communicator {
     Question question;
     question.shape = Shape{operation, size(), 0, in_place || rooted(operation)};
     if (!options.generator.empty()) {
-      return describe(question) + ": " + options.generator.name + ", the caller's own generator, in " +
+      return describe(question) + ": " + options.generator.description() + ", the caller's own generator, in " +
              (options.generator.supports(question.shape)
-                  ? std::to_string(options.generator.rounds(question.shape)) + " rounds\n"
+                  ? std::to_string(options.generator.rounds(question.shape)) +
+                        (options.generator.rounds(question.shape) == 1 ? " round\n" : " rounds\n")
                   : std::string("no way: it does not support this shape\n"));
     }
     question.bytes = bytes;

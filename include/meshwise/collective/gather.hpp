@@ -7,6 +7,7 @@
 
 #include "meshwise/collective/detail/ragged.hpp"
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -27,7 +28,7 @@ struct GatherRule {
     const char* const verb = request.verb();
     const int rank = request.rank();
     require_root(verb, root, request.size(), rank);
-    require_count(verb, "an input as long as this rank's block", blocks.size(rank), in.size(), rank);
+    require_block(request, "an input as long as this rank's block", blocks, in.size());
     require_data(verb, "input", in.data(), in.size(), rank);
     request.describe<T, Choices...>(Operation::gather, blocks.total, options);
     use_blocks(request, blocks);
@@ -35,7 +36,7 @@ struct GatherRule {
     request.call.shape.in_place = blocks.total > 0;  // only the root is or is not: one plan serves both
     request.own = {in.data(), in.size(), nullptr, 0};
     if (rank == root) {
-      require_count(verb, "an output of the root as long as all blocks", blocks.total, out.size(), rank);
+      require_whole(request, "an output of the root as long as all blocks", blocks, out.size());
       require_data(verb, "output", out.data(), out.size(), rank);
       if (blocks.total > 0 && out.data() + blocks.begin(rank) != in.data()) {
         require_apart(verb, in, out, "let the input be exactly the root's block of the output", rank);
@@ -81,5 +82,22 @@ auto prepare_gather(Communicator& communicator, In&& in, Out&& out, int root = 0
   return detail::prepare_between<detail::GatherRule<Choices...>>("prepare_gather", communicator, std::forward<In>(in),
                                                                  std::forward<Out>(out), root, options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto gather(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_gather(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_gather(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto gather(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_gather(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_gather(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

@@ -63,7 +63,7 @@ class GroupTask final : public Task, private Expectation {
     if (!checked_) check();
     sending_.reserve(sends_.size());
     for (Incoming& message : receives_) message.done = false;
-    endpoint_.expectations().push_back(this);
+    if (!receives_.empty()) endpoint_.expect(*this);
     flying_ = true;
     guarded([this] {
       for (const Outgoing& message : sends_) {
@@ -75,17 +75,7 @@ class GroupTask final : public Task, private Expectation {
   bool test() override {
     bool complete = true;
     guarded([&] {
-      // Messages of one sender with one tag are neighbours and arrive in order.
-      for (std::size_t i = 0; i < receives_.size(); ++i) {
-        Incoming& message = receives_[i];
-        if (message.done) continue;
-        const Incoming* const before = i > 0 ? &receives_[i - 1] : nullptr;
-        const bool blocked =
-            before != nullptr && !before->done && before->from == message.from && before->tag == message.tag;
-        if (blocked || !receive_earlier(endpoint_, this, message.from, message.tag, false, 0) || !take(message)) {
-          complete = false;
-        }
-      }
+      complete = receive_some();
       for (const auto& message : sending_) complete = message->test() && complete;
     });
     if (complete) finish();
@@ -97,7 +87,7 @@ class GroupTask final : public Task, private Expectation {
       for (Incoming& message : receives_) {
         if (message.done) continue;
         receive_earlier(endpoint_, this, message.from, message.tag, true, deadline_);
-        await(message, deadline_);
+        if (!message.done) await(message, deadline_);  // the others of the group come in meanwhile
       }
       for (const auto& message : sending_) message->wait();
     });
@@ -148,9 +138,34 @@ class GroupTask final : public Task, private Expectation {
   /// After an error this stays in flight, so that the own `test` or `wait` reports it too.
   bool receive_next(int from, std::uint64_t tag, bool blocking, double deadline) override {
     Incoming& message = receives_[next(from, tag)];
-    if (!blocking) return take(message);
+    if (!blocking) return !awaits(message) && take(message);
     await(message, deadline);
     return true;
+  }
+
+  void receive_arrived() override { receive_some(); }
+
+  /// Takes what has arrived and has its turn. True: nothing is missing.
+  bool receive_some() {
+    bool complete = true;
+    // Messages of one sender with one tag are neighbours and arrive in order.
+    for (std::size_t i = 0; i < receives_.size(); ++i) {
+      Incoming& message = receives_[i];
+      if (message.done) continue;
+      const Incoming* const before = i > 0 ? &receives_[i - 1] : nullptr;
+      const bool blocked =
+          before != nullptr && !before->done && before->from == message.from && before->tag == message.tag;
+      if (blocked || awaits(message) || !receive_earlier(endpoint_, this, message.from, message.tag, false, 0) ||
+          !take(message)) {
+        complete = false;
+      }
+    }
+    return complete;
+  }
+
+  /// Whether a wait that goes on around this one will take the next message of that sender with that tag.
+  bool awaits(const Incoming& message) const {
+    return awaited_ != nullptr && awaited_->from == message.from && awaited_->tag == message.tag;
   }
 
   bool take(Incoming& message) {
@@ -160,6 +175,11 @@ class GroupTask final : public Task, private Expectation {
   }
 
   void await(Incoming& message, double deadline) {
+    struct Awaiting {
+      const Incoming*& awaited;
+      Awaiting(const Incoming*& place, const Incoming& awaited_message) : awaited(place) { awaited = &awaited_message; }
+      ~Awaiting() { awaited = nullptr; }
+    } const awaiting(awaited_, message);
     endpoint_.receive(name, message.from, message.tag, message.data, message.bytes, deadline);
     arrived(message);
   }
@@ -182,8 +202,7 @@ class GroupTask final : public Task, private Expectation {
   void land() noexcept {
     if (!flying_) return;
     sending_.clear();
-    std::vector<Expectation*>& all = endpoint_.expectations();
-    all.erase(std::find(all.begin(), all.end(), static_cast<Expectation*>(this)));
+    endpoint_.expect_no_more(*this);
     flying_ = false;
   }
 
@@ -230,6 +249,7 @@ class GroupTask final : public Task, private Expectation {
   std::vector<Outgoing> sends_;
   std::vector<Incoming> receives_;  ///< when checked, by sender and tag
   std::vector<std::unique_ptr<Sending>> sending_;
+  const Incoming* awaited_ = nullptr;  ///< what a blocking receive on the stack is for
   bool checked_ = true;
   bool flying_ = false;
 };
@@ -247,9 +267,9 @@ class GroupTask final : public Task, private Expectation {
 /// Cost: of the messages, see `send`; counts as one call. Synchronises with those that are received from, and those
 /// that are sent more than 64 KiB.
 /// Ordering and lifetime: the spans belong to the group from `start` until `wait` has returned; they must stay where
-/// they are as long as it is used. Messages are received by the Pending's `test` and `wait`, and by receives that come
-/// after them in that order, not by waits for anything else; a sender of more than 64 KiB waits for that. Movable, not
-/// beyond the communicator's life.
+/// they are as long as it is used. Messages are received by the Pending's `test` and `wait`, and meanwhile by whatever
+/// the thread that started the group waits for, on any communicator; a sender of more than 64 KiB waits for that, and a
+/// receiver that only computes keeps it waiting. Movable, not beyond the communicator's life.
 /// Errors: `invalid_argument` for a peer or a tag out of range (from `send` and `receive`), for received data that
 /// overlaps anything else, and for changes while in flight; otherwise as `send` and `receive`.
 class Group {

@@ -10,6 +10,7 @@
 
 #include "meshwise/collective/detail/ragged.hpp"
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 #include "meshwise/schedule/redistribution.hpp"
 
 namespace meshwise {
@@ -86,6 +87,8 @@ struct RedistributeRule {
     for (const auto& counts : {counts_before, counts_after}) {
       for (const std::size_t count : counts) request.agree(count);
     }
+    request.call.begins = splits->before.data();
+    request.call.begins_after = splits->after.data();
     request.own = {in.data(), in.size(), out.data(), out.size()};
     request.bind();
   }
@@ -130,5 +133,22 @@ auto prepare_redistribute(Communicator& communicator, In&& in, Out&& out, std::s
                                                                        std::forward<In>(in), std::forward<Out>(out),
                                                                        counts_before, counts_after, options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto redistribute(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_redistribute(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_redistribute(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto redistribute(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_redistribute(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_redistribute(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

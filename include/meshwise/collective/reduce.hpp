@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -99,5 +100,22 @@ auto prepare_reduce(Communicator& communicator, Data&& data, int root = 0, const
   return detail::prepare_within<detail::ReduceRule<Choices...>>("prepare_reduce", communicator,
                                                                 std::forward<Data>(data), root, options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto reduce(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_reduce(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_reduce(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto reduce(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_reduce(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_reduce(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

@@ -7,6 +7,7 @@
 
 #include "meshwise/collective/detail/ragged.hpp"
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -32,8 +33,8 @@ struct ReduceScatterRule {
                    const CollectiveOptions& options) {
     const char* const verb = request.verb();
     const int rank = request.rank();
-    require_count(verb, "an input as long as all blocks", blocks.total, in.size(), rank);
-    require_count(verb, "an output as long as this rank's block of the input", blocks.size(rank), out.size(), rank);
+    require_whole(request, "an input as long as all blocks", blocks, in.size());
+    require_block(request, "an output as long as this rank's block of the input", blocks, out.size());
     require_data(verb, "input", in.data(), in.size(), rank);
     require_data(verb, "output", out.data(), out.size(), rank);
     request.describe<T, Choices...>(Operation::reduce_scatter, blocks.total, options);
@@ -107,5 +108,22 @@ auto prepare_reduce_scatter(Communicator& communicator, Data&& data, const Colle
   return detail::prepare_within<detail::ReduceScatterRule<Choices...>>("prepare_reduce_scatter", communicator,
                                                                        std::forward<Data>(data), options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto reduce_scatter(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_reduce_scatter(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_reduce_scatter(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::reducing, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto reduce_scatter(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_reduce_scatter(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_reduce_scatter(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -150,5 +151,39 @@ auto prepare_exclusive_scan(Communicator& communicator, Data&& data, const Colle
   return detail::prepare_within<detail::ExclusiveScanRule<Choices...>>("prepare_exclusive_scan", communicator,
                                                                        std::forward<Data>(data), options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto inclusive_scan(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::scanning, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_inclusive_scan(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::scanning, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_inclusive_scan(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::scanning, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto inclusive_scan(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_inclusive_scan(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_inclusive_scan(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto exclusive_scan(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::scanning, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_exclusive_scan(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::scanning, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_exclusive_scan(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::scanning, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto exclusive_scan(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_exclusive_scan(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_exclusive_scan(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

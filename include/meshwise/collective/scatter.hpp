@@ -7,6 +7,7 @@
 
 #include "meshwise/collective/detail/ragged.hpp"
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/collective/refused.hpp"
 
 namespace meshwise {
 
@@ -27,7 +28,7 @@ struct ScatterRule {
     const char* const verb = request.verb();
     const int rank = request.rank();
     require_root(verb, root, request.size(), rank);
-    require_count(verb, "an output as long as this rank's block", blocks.size(rank), out.size(), rank);
+    require_block(request, "an output as long as this rank's block", blocks, out.size());
     require_data(verb, "output", out.data(), out.size(), rank);
     request.describe<T, Choices...>(Operation::scatter, blocks.total, options);
     use_blocks(request, blocks);
@@ -35,7 +36,7 @@ struct ScatterRule {
     request.call.shape.in_place = blocks.total > 0;  // only the root is or is not: one plan serves both
     request.own = {nullptr, 0, out.data(), out.size()};
     if (rank == root) {
-      require_count(verb, "an input of the root as long as all blocks", blocks.total, in.size(), rank);
+      require_whole(request, "an input of the root as long as all blocks", blocks, in.size());
       require_data(verb, "input", in.data(), in.size(), rank);
       if (blocks.total > 0 && in.data() + blocks.begin(rank) != out.data()) {
         require_apart(verb, in, out, "let the output be exactly the root's block of the input", rank);
@@ -81,5 +82,22 @@ auto prepare_scatter(Communicator& communicator, In&& in, Out&& out, int root = 
   return detail::prepare_between<detail::ScatterRule<Choices...>>("prepare_scatter", communicator, std::forward<In>(in),
                                                                   std::forward<Out>(out), root, options);
 }
+
+/// What does not fit is refused with the reason.
+template <class... Choices, class Data, class... More>
+auto scatter(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto start_scatter(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <class... Choices, class Data, class... More>
+auto prepare_scatter(Communicator&, Data&&, More&&...)
+    -> detail::refusal_t<detail::copying, Data, detail::types<More...>, Choices...>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto scatter(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto start_scatter(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
+template <Algorithm algorithm, class... Choices, class Data, class... More>
+auto prepare_scatter(Communicator&, Data&&, More&&...) -> detail::refusal_of_value_t<algorithm, Data>;
 
 }  // namespace meshwise

@@ -66,6 +66,10 @@ class Expectation {
   /// arrived. deadline: of that wait. Errors: as `Endpoint::receive`; the owner gets one at its own next call too.
   virtual bool receive_next(int from, std::uint64_t tag, bool blocking, double deadline) = 0;
 
+  /// Receives whatever has arrived, without waiting: its turn in every wait of the thread that began it. Neither ends
+  /// this nor begins anything. Errors: as `receive_next`.
+  virtual void receive_arrived() = 0;
+
  protected:
   ~Expectation() = default;
 };
@@ -85,7 +89,8 @@ struct Capabilities {
 ///     run_messages (fabric/message.hpp); with *native* by asking the fabric. It adds to `traffic()` what it moved.
 ///   * `start` begins one; operations are entered and complete in the order of the calls, so that a blocking one first
 ///     completes what was started. Every wait, for messages too, goes on with all that its thread has started on any
-///     endpoint of this rank: ranks may complete the operations of two endpoints in opposite orders.
+///     endpoint of this rank, and receives what is expected there: ranks may complete the operations of two endpoints
+///     in opposite orders, and a large message is read while its receiver waits for something else.
 ///   * `post_send` and `receive` match by (sender, tag), in order. That receives are made in the order in which they
 ///     were begun is up to the caller: see `expectations`.
 ///   * `split` is collective and gives each rank its end of a new group, null for a negative colour.
@@ -120,7 +125,25 @@ class Endpoint {
 
   /// What has been begun here and may not be complete, the oldest first. Whoever receives a message of a program lets
   /// those that expect one of the same sender and tag receive first: see detail::receive_earlier.
-  std::vector<Expectation*>& expectations() { return expectations_; }
+  const std::vector<Expectation*>& expectations() const { return expectations_; }
+
+  /// Adds one, the youngest. It stays where it is until `expect_no_more`, and is of the calling thread.
+  void expect(Expectation& one) {
+    expectations_.push_back(&one);
+    try {
+      expectations_changed();
+    } catch (...) {
+      expectations_.pop_back();
+      throw;
+    }
+  }
+  void expect_no_more(Expectation& one) noexcept {
+    for (std::size_t i = 0; i < expectations_.size(); ++i) {
+      if (expectations_[i] != &one) continue;
+      expectations_.erase(expectations_.begin() + static_cast<std::ptrdiff_t>(i));
+      return expectations_changed();
+    }
+  }
 
   virtual Capabilities capabilities() const = 0;
 
@@ -143,6 +166,10 @@ class Endpoint {
 
   virtual std::unique_ptr<Endpoint> split(int color, int key) = 0;
   virtual void abort(const char* reason) noexcept = 0;
+
+ protected:
+  /// The thread's waits must go on with what is expected from now on. Throws at most when there is one more.
+  virtual void expectations_changed() {}
 
  private:
   int rank_;

@@ -32,6 +32,16 @@ struct MoveOptions {
   std::size_t scratch_lane = 0;  ///< bytes from one lane's part of a scratch slot to the next; see ScratchLayout
 };
 
+/// The words for a block of which one rank sends another number of elements than the other one expects.
+inline void describe_unequal_ends(Report& problem, int from, std::size_t sent, int to, std::size_t expected) {
+  const std::string sender = std::to_string(from), receiver = std::to_string(to);
+  problem.expected = "as many elements at both ends";
+  problem.found = "rank " + sender + " sends " + std::to_string(sent) + " elements to rank " + receiver +
+                  ", which expects " + std::to_string(expected);
+  problem.remedy = "make send_counts[" + receiver + "] on rank " + sender + " and receive_counts[" + sender +
+                   "] on rank " + receiver + " equal";
+}
+
 /// Performs moves by load and store, and counts the bytes that cross ranks.
 ///
 /// Cost: slots of one move that follow each other in every piece are one call of the kernel; strided ones walk all
@@ -46,9 +56,7 @@ class Mover {
     moved_ = 0;
     alike_ = call.regions.contiguous && whole_vectors(call.shape.operation);
     const auto most = static_cast<std::size_t>(call.shape.ranks);
-    walks_.reserve(2 * most);
-    from_.reserve(most);
-    to_.reserve(most);
+    if (most > room_) make_room(most);
   }
 
   /// Bytes of other ranks read or written since `begin`.
@@ -59,6 +67,7 @@ class Mover {
   /// `invalid_argument`.
   template <class Lookup>
   void perform(const Move& move, int lane, const Lookup& addresses, bool streaming) {
+    if (alike_ && perform_alike(move, lane, addresses, streaming)) return;
     const std::size_t sources = move.from.size();
     const int count = move.from.front().count;
     std::size_t held = 0;  // bytes at from_ and to_ that are still to be moved
@@ -87,10 +96,50 @@ class Mover {
   }
 
  private:
+  [[gnu::noinline]] void make_room(std::size_t most) {
+    walks_.reserve(2 * most);
+    from_.reserve(most);
+    to_.reserve(most);
+    room_ = most;
+  }
+
   /// Whether slot s of every buffer is part s of a vector.
   static bool whole_vectors(Operation operation) {
     return operation == Operation::all_reduce || operation == Operation::reduce || operation == Operation::broadcast ||
            operation == Operation::inclusive_scan || operation == Operation::exclusive_scan;
+  }
+
+  /// A move whose pieces are all the same slot of a vector: one formula tells where that is in all of them. Returns
+  /// false, with nothing done, if it is another one.
+  template <class Lookup>
+  bool perform_alike(const Move& move, int lane, const Lookup& addresses, bool streaming) {
+    const Piece& piece = move.from.front();
+    if (piece.count != 1 || piece.buffer == Buffer::scratch) return false;
+    const Region region = locate(piece, 0, move.block, addresses);
+    if (region.repeat != 1) return false;
+    const std::size_t unit = call_->element_size;
+    const Range part = lane_part(region.size(), unit, lane, options_.lanes);
+    const std::size_t offset = (region.offset + part.begin) * unit;
+    const std::size_t bytes = part.size * unit;
+    if (bytes == 0) return false;  // null is a fine address there
+    if (from_.size() != move.from.size()) from_.resize(move.from.size());
+    if (to_.size() != move.to.size()) to_.resize(move.to.size());
+    const int slot = piece.slot, by = move.by;
+    std::uint64_t foreign = 0;
+    const auto point = [&](const std::vector<Piece>& pieces, auto* places) {
+      for (const Piece& one : pieces) {
+        if (one.slot != slot || one.buffer == Buffer::scratch) return false;
+        const Addresses& there = addresses(one.rank);
+        std::byte* const base = one.buffer == Buffer::input ? const_cast<std::byte*>(there.input) : there.output;
+        *places++ = base + offset;
+        foreign += one.rank != by ? 1 : 0;
+      }
+      return true;
+    };
+    if (!point(move.from, from_.data()) || !point(move.to, to_.data())) return false;
+    moved_ += foreign * bytes;
+    apply(bytes, streaming && apart());
+    return true;
   }
 
   template <class Lookup>
@@ -145,12 +194,16 @@ class Mover {
     Report problem;
     problem.code = call_->regions.own_bytes > 0 ? Code::mismatch : Code::invalid_argument;
     problem.operation = call_->verb;
+    problem.ranks = {rank, other};
+    if (call_->regions.own_bytes > 0 && call_->shape.operation == Operation::all_to_all) {
+      describe_unequal_ends(problem, rank, size, other, other_size);
+      throw Error(std::move(problem));
+    }
     problem.expected = std::to_string(size) + " elements in every place of block " + std::to_string(block) +
                        ", as on rank " + std::to_string(rank);
     problem.found = std::to_string(other_size) + " on rank " + std::to_string(other);
     problem.remedy =
         call_->regions.own_bytes > 0 ? "let every rank expect what the others send to it" : "make the regions agree";
-    problem.ranks = {rank, other};
     throw Error(std::move(problem));
   }
 
@@ -247,6 +300,7 @@ class Mover {
   std::uint64_t moved_ = 0;
   bool alike_ = false;
   Reduce copy_ = meshwise::copy_kernel(1);
+  std::size_t room_ = 0;  ///< ranks that there is memory for
   std::vector<RegionWalk> walks_;
   std::vector<const void*> from_;
   std::vector<void*> to_;

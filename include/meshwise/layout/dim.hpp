@@ -19,6 +19,7 @@ struct seq : dim {};
 struct hidden : dim {};
 struct ffn : dim {};
 struct heads : dim {};
+struct kv : dim {};  ///< heads of keys and values, each shared by a group of `heads`
 struct head_dim : dim {};
 struct vocab : dim {};
 struct flat : dim {};  ///< elements without a shape: buckets, optimizer state

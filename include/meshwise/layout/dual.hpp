@@ -5,116 +5,67 @@
 
 namespace meshwise::detail {
 
-/// The axes of a list up to A.
-template <class A, class... Axes>
-consteval auto up_to(list<Axes...>) {
-  constexpr int last = index_of<A, list<Axes...>>;
-  return joined<std::conditional_t<(index_of<Axes, list<Axes...>> <= last), list<Axes>, list<>>...>();
-}
-
-/// Whether Grad cuts the dim that Value, a Shard, cuts over A, down to A in the same order. What is minor to A does not
-/// matter: it can still leave or join.
-template <class A, class Value, class Grad>
-consteval bool cut_alike() {
-  if constexpr (!placement_traits<Grad>::shard) {
-    return false;
-  } else {
-    return std::is_same_v<typename placement_traits<Value>::dim, typename placement_traits<Grad>::dim> &&
-           std::is_same_v<decltype(up_to<A>(axes_of<Value>{})), decltype(up_to<A>(axes_of<Grad>{}))>;
-  }
-}
-
-/// What one axis of a gradient must become, given how the value places it and how the gradient arrives.
+/// What one axis of a gradient must become, given how the value places it (Value) and how the gradient arrives (Grad):
+/// a list of a placement, of nothing where it is replicated or said at the major axis of a Shard, or of a refusal.
 ///
 /// Shard is its own dual. Partial (a sum) has dual Replicate. Replicate accepts Partial (its consumers did different
 /// work) and Replicate (they did the same work), so a gradient that arrives as either stays as it is.
 template <class A, class Value, class Grad>
-consteval auto dual_step() {
+consteval auto dual_on() {
   using V = placement_traits<Value>;
   using G = placement_traits<Grad>;
   if constexpr (V::shard) {
-    if constexpr (cut_alike<A, Value, Grad>()) {
-      return list<>{};
-    } else {
-      return list<Shard<typename V::dim, A>>{};
-    }
+    return std::conditional_t<std::is_same_v<front<axes_of<Value>>, A>, list<Value>, list<>>{};
   } else if constexpr (V::partial) {
-    if constexpr (!V::op::linear) {
-      return type<refused<because::Partial_with_this_reduction_has_no_gradient<A>, try_<convert_<Replicate<A>>>>>{};
-    } else if constexpr (G::replicate) {
-      return list<>{};
-    } else {
-      return list<Replicate<A>>{};
-    }
+    using refusal = refused<because::Partial_with_this_reduction_has_no_gradient<A>, try_<convert_<Replicate<A>>>>;
+    return std::conditional_t<V::op::linear, list<>, list<refusal>>{};
+  } else if constexpr (G::shard) {
+    return list<refused<because::gradient_arrives_sharded_where_the_value_is_replicated<A>,
+                        try_<convert_the_gradient_yourself_to_Partial_or_Replicate>>>{};
   } else {
-    if constexpr (G::shard) {
-      return type<refused<because::gradient_arrives_sharded_where_the_value_is_replicated<A>,
-                          try_<convert_the_gradient_yourself_to_Partial_or_Replicate>>>{};
-    } else {
-      return list<>{};
-    }
+    return std::conditional_t<G::partial, list<Grad>, list<>>{};
   }
 }
 
 template <class T>
-inline constexpr bool is_list = false;
-template <class... Ts>
-inline constexpr bool is_list<list<Ts...>> = true;
+struct is_a_refusal {
+  static constexpr bool value = !placement_traits<T>::is_placement;
+};
 
-template <class A, class Value, class Grad>
-using dual_step_on = decltype(dual_step<A, placement_on<Value, A>, placement_on<Grad, A>>());
-
-/// Walks the axes: those to be looked at, and those that have to wait for another one, because in their dim a minor
-/// axis must leave or a major one must join first. Returns all steps, or a refusal.
-template <class Value, class Grad, class Steps>
-consteval auto dual_chain(list<>, list<>, Steps steps) {
-  return steps;
-}
-template <class Value, class Grad, class Steps, class A, class... Waiting>
-consteval auto dual_chain(list<>, list<A, Waiting...>, Steps) {
-  using verdict = layout_after<Grad, front<dual_step_on<A, Value, Grad>>>;
-  using unordered =
-      refused<because::gradient_is_not_in_the_dual_of_the_value, try_<convert_<Replicate<A>>>, Value, Grad>;
-  return type<std::conditional_t<is_accepted<verdict>, unordered, verdict>>{};
-}
-template <class Value, class Grad, class Steps, class A, class... Rest, class... Waiting>
-consteval auto dual_chain(list<A, Rest...>, list<Waiting...>, Steps steps) {
-  using step = dual_step_on<A, Value, Grad>;
-  if constexpr (!is_list<step>) {
-    return step{};
-  } else if constexpr (step::size == 0) {
-    return dual_chain<Value, Grad>(list<Rest...>{}, list<Waiting...>{}, steps);
+template <class Value, class Grad, class... As>
+consteval auto dual_layout(list<As...>) {
+  using all = decltype(joined<decltype(dual_on<As, placement_on<Value, As>, placement_on<Grad, As>>())...>());
+  using refusals = decltype(filtered<is_a_refusal>(all{}));
+  if constexpr (refusals::size != 0) {
+    return type<front<refusals>>{};
   } else {
-    using verdict = layout_after<Grad, front<step>>;
-    if constexpr (is_accepted<verdict>) {
-      if constexpr (std::is_same_v<dual_step_on<A, Value, typename verdict::is>, list<>>) {
-        return dual_chain<Value, typename verdict::is>(list<Waiting..., Rest...>{}, list<>{}, steps + step{});
-      } else {
-        return dual_chain<Value, Grad>(list<Rest...>{}, list<Waiting..., A>{}, steps);
-      }
-    } else {
-      return dual_chain<Value, Grad>(list<Rest...>{}, list<Waiting..., A>{}, steps);
-    }
+    using result = typename decltype(canonical_from<grid_of<Value>>(all{}))::is;
+    return type<std::conditional_t<AnyLayout<result>, accepted<result>, result>>{};
   }
 }
 
-/// The one-axis conversions that bring a gradient with layout Grad to a dual of Value, as a list, or a refusal.
+/// The verdict on bringing a gradient with layout Grad to a dual of Value: the layout that it gets, or a refusal.
 template <class Value, class Grad>
-consteval auto dual_steps() {
+consteval auto dual_verdict() {
   if constexpr (!std::is_same_v<grid_of<Value>, grid_of<Grad>>) {
     return type<refused<because::meshes_differ, try_<bring_both_to_one_mesh>, Value, Grad>>{};
   } else {
-    return dual_chain<Value, Grad>(axes_of_layout<Value>{}, list<>{}, list<>{});
+    return dual_layout<Value, Grad>(axes_of_layout<Value>{});
   }
 }
 
+/// Whether a gradient with layout Grad is in a dual of Value as it is.
 template <class Value, class Grad>
-consteval auto dual_verdict() {
-  using steps = decltype(dual_steps<Value, Grad>());
-  if constexpr (!is_list<steps>) {
-    return steps{};
+inline constexpr bool is_dual = std::is_same_v<typename decltype(dual_verdict<Value, Grad>())::is, accepted<Grad>>;
+
+/// What has to change to bring it there, as a list of placements that is empty if nothing has to; or a refusal.
+template <class Value, class Grad>
+consteval auto dual_steps() {
+  using verdict = typename decltype(dual_verdict<Value, Grad>())::is;
+  if constexpr (!is_accepted<verdict>) {
+    return type<verdict>{};
   } else {
-    return chain_verdict<Grad>(steps{});
+    return changes<Grad, typename verdict::is>(axes_of_layout<Value>{});
   }
 }
 
@@ -124,7 +75,8 @@ namespace meshwise {
 
 /// The most general dual of a layout: each replicated axis becomes Partial, each Partial becomes Replicate.
 ///
-/// This is how the gradient of a parameter arrives when every rank along a replicated axis did different work.
+/// This is how the gradient of a parameter arrives when every rank along a replicated axis did different work. Refused,
+/// as a type that is never complete: a Partial whose reduction is not linear, because it has no gradient.
 template <class L>
 struct owed;
 template <class Grid, class... Ps>
@@ -150,9 +102,24 @@ struct owed<CanonicalLayout<Grid, Ps...>> {
       return detail::list<>{};
     }
   }
+  template <class P>
+  static consteval auto without_gradient() {
+    if constexpr (!detail::placement_traits<P>::partial) {
+      return detail::list<>{};
+    } else {
+      return std::conditional_t<detail::placement_traits<P>::op::linear, detail::list<>, detail::axes_of<P>>{};
+    }
+  }
   template <class... As>
   static consteval auto all(detail::list<As...>) {
-    return detail::canonical_from<Grid>(detail::joined<decltype(at<As, detail::placement_on<value, As>>())...>());
+    using bad = detail::join<decltype(without_gradient<Ps>())...>;
+    if constexpr (bad::size != 0) {
+      using A = detail::front<bad>;
+      return detail::type<
+          refused<because::Partial_with_this_reduction_has_no_gradient<A>, try_<convert_<Replicate<A>>>, value>>{};
+    } else {
+      return detail::canonical_from<Grid>(detail::joined<decltype(at<As, detail::placement_on<value, As>>())...>());
+    }
   }
 
  public:

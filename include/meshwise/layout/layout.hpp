@@ -40,7 +40,7 @@ struct layout_traits<CanonicalLayout<Mesh<Axes...>, Ps...>> {
   }
   template <class D>
   static consteval auto find_shard() {
-    return first_of(joined<typename pick_shard<D, Ps>::is..., list<list<>>>());
+    return first_of(joined<typename pick_shard<D, Ps>::is..., list<Shard<D>>>());
   }
 
  private:
@@ -48,9 +48,9 @@ struct layout_traits<CanonicalLayout<Mesh<Axes...>, Ps...>> {
   struct pick_shard {
     using is = list<>;
   };
-  template <class D, class... As>
-  struct pick_shard<D, Shard<D, As...>> {
-    using is = list<list<As...>>;
+  template <class D, class... Es>
+  struct pick_shard<D, Shard<D, Es...>> {
+    using is = list<Shard<D, Es...>>;
   };
 };
 
@@ -64,9 +64,15 @@ using grid_of = typename layout_traits<L>::grid;
 /// The placement of one axis: the Shard (whole) or Partial that names it, or Replicate.
 template <class L, class A>
 using placement_on = typename decltype(layout_traits<L>::template find_placement<A>())::is;
-/// The ordered axes that shard a dim, as a list.
+/// How a layout shards a dim, `Shard<D>` if it does not.
 template <class L, class D>
-using shard_axes = typename decltype(layout_traits<L>::template find_shard<D>())::is;
+using shard_of = typename decltype(layout_traits<L>::template find_shard<D>())::is;
+/// The ordered axes that shard a dim, as a list: bare, or as they are written, with their split rules. Two tensors hold
+/// the same indices of a dim only if the entries are the same.
+template <class L, class D>
+using shard_axes = axes_of<shard_of<L, D>>;
+template <class L, class D>
+using shard_entries = entries_of<shard_of<L, D>>;
 
 template <class A, class P>
 consteval bool begins_with() {
@@ -112,6 +118,40 @@ consteval auto ordered(list<Axes...>) {
   return wrap<Grid>(joined<decltype(placements_that_begin_with<Axes, Ps...>())...>());
 }
 
+/// The axes that a Shard counts though others are major to them.
+template <class P>
+consteval auto counted_behind_others() {
+  if constexpr (!placement_traits<P>::shard) {
+    return list<>{};
+  } else {
+    return []<class... Es>(list<Es...>) {
+      using first = front<list<Es..., void>>;
+      return joined<std::conditional_t<entry_traits<Es>::rule == SplitRule::counted && !std::is_same_v<Es, first>,
+                                       list<axis_of<Es>>, list<>>...>();
+    }(entries_of<P>{});
+  }
+}
+
+/// The axes of Partials whose reduction is another one than Op.
+template <class Op, class P>
+consteval auto owes_another_than() {
+  if constexpr (!placement_traits<P>::partial) {
+    return list<>{};
+  } else {
+    return std::conditional_t<std::is_same_v<typename placement_traits<P>::op, Op>, list<>, axes_of<P>>{};
+  }
+}
+template <class P>
+consteval auto reduction_owed() {
+  if constexpr (!placement_traits<P>::partial) {
+    return list<>{};
+  } else {
+    return list<typename placement_traits<P>::op>{};
+  }
+}
+
+inline constexpr int most_axes_of_a_layout = 8;
+
 template <class Grid, class... Ps>
 consteval auto canonical() {
   using axes = typename mesh_axes<Grid>::is;
@@ -119,12 +159,23 @@ consteval auto canonical() {
   using foreign = decltype(filtered<not_among<axes>::template is>(named{}));
   using twice = repeated<named>;
   using dim_twice = repeated<join<decltype(sharded_dim<Ps>())...>>;
-  if constexpr (foreign::size != 0) {
+  using counted = join<decltype(counted_behind_others<Ps>())...>;
+  using op = front<decltype(joined<decltype(reduction_owed<Ps>())..., list<void>>())>;
+  using mixed = join<decltype(owes_another_than<op, Ps>())...>;
+  if constexpr (axes::size > most_axes_of_a_layout) {
+    return type<refused<because::mesh_has_more_than_8_axes, try_<merge_axes_that_are_always_used_together>, Grid>>{};
+  } else if constexpr (foreign::size != 0) {
     return type<refused<because::axis_not_in_the_mesh<front<foreign>>, try_<name_an_axis_of_this_mesh>, Grid, Ps...>>{};
   } else if constexpr (!std::is_void_v<twice>) {
     return type<refused<because::axis_placed_twice<twice>, try_<list_each_axis_once>, Grid, Ps...>>{};
   } else if constexpr (!std::is_void_v<dim_twice>) {
     return type<refused<because::dim_repeated<dim_twice>, try_<list_all_axes_of_a_dim_in_one_Shard>, Grid, Ps...>>{};
+  } else if constexpr (counted::size != 0) {
+    return type<refused<because::counted_axis_is_not_major_most<front<counted>>,
+                        try_<list_the_counted_axis_first_in_its_Shard>, Grid, Ps...>>{};
+  } else if constexpr (mixed::size != 0) {
+    return type<refused<because::Partials_have_different_reductions<front<mixed>>, try_<reduce_one_of_them_first>, Grid,
+                        Ps...>>{};
   } else {
     return ordered<Grid, Ps...>(axes{});
   }
@@ -142,7 +193,8 @@ using layout_from = typename decltype(canonical_from<Grid>(List{}))::is;
 /// The layout of a tensor on a mesh: `Layout<Grid, Shard<batch, dp>, Partial<tp>>`.
 ///
 /// Grid: a `Mesh<...>` type. Placements: in any order; each axis at most once. Refused (as a type that is never
-/// complete): an axis that the mesh does not have, an axis placed twice, a dim sharded by two placements.
+/// complete): an axis that the mesh does not have, an axis placed twice, a dim sharded by two placements, a Counted
+/// axis behind others, and Partials of two reductions, because a maximum of sums is not the sum of the maxima.
 template <class Grid, Placement... Placements>
 using Layout = typename decltype(detail::canonical<Grid, Placements...>())::is;
 

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "meshwise/core/refused.hpp"
+
 namespace meshwise {
 
-/// What a program that must not compile is answered with: the reason, the remedy, and the layouts concerned.
-///
-/// Never defined. A verb that has to be refused is an overload that is only declared and returns this type, so the
-/// compiler's first error stands at the caller's own line and spells the reason out, and `requires` sees it as well.
-template <class Because, class Try, class... Context>
-struct refused;
+// Why tensors are refused, and what to do instead: see `refused`.
 
 /// Remedies, to be read as a sentence: `try_<convert_<Replicate<tp>>>`.
-template <class... What>
-struct try_;
 template <class... Placements>
 struct convert_;
 template <class... Placements>
@@ -25,28 +20,41 @@ template <class... Placements>
 struct convert_bias_;
 template <class Value>
 struct backward_to_;
-/// An alternative to the remedy before it.
-template <class What>
-struct or_;
+template <class Layout>
+struct reshard_;
 /// Takes the Partial that is wanted in the end.
 template <class Wanted>
 struct generate_it_replicated_then_view_as_;
 struct wrap_it_in_linear_if_it_is;
+/// The distributed form of a verb that needs a whole dim.
+template <class D>
+struct distributed_arg_max_;
+template <class D>
+struct distributed_top_k_;
+struct sum_and_divide_with_the_rounding_you_want;
 struct use_convert_if_communication_is_meant;
+struct use_positions;
+struct use_inside;
+struct convert_or_rename_to_cut_them_alike;
+struct take_a_piece_of_each_tensor_and_an_int;
+struct return_nothing_or_a_tensor_like_the_piece;
+struct pass_the_counts_of_its_parts;
 struct rename_one_of_them_with_key;
 struct list_each_axis_once;
 struct list_all_axes_of_a_dim_in_one_Shard;
+struct list_the_counted_axis_first_in_its_Shard;
+struct reduce_one_of_them_first;
+struct merge_axes_that_are_always_used_together;
 struct use_it_as_it_is;
 struct move_the_minor_axes_first;
 struct move_the_other_axes_of_its_dim_first;
 struct take_the_mesh_with_this_axis_added;
 struct bring_both_to_one_mesh;
-struct use_one_element_type;
 struct use_indices_of_an_integer_type;
-struct use_an_element_that_the_reduction_is_defined_on;
 struct name_an_axis_of_this_mesh;
 struct name_a_dim_of_this_tensor;
 struct name_a_dim_of_both_operands;
+struct name_each_dim_once;
 struct choose_a_dim_that_the_tensor_lacks;
 struct keep_it_in_the_result_or_sum_it_first;
 struct put_it_first_in_the_dims;
@@ -76,6 +84,13 @@ template <class A, class D>
 struct axis_is_not_minor_most_in_its_dim;
 template <class A>
 struct axis_does_not_shard_its_dim_alone;
+template <class A>
+struct counted_axis_is_not_major_most;
+struct mesh_has_more_than_8_axes;
+template <class D>
+struct dim_is_not_contiguous;
+template <class D>
+struct sizes_of_a_Counted_dim_are_unknown;
 template <class A, class From, class To>
 struct reduction_of_a_Partial_cannot_change;
 template <class A>
@@ -92,6 +107,10 @@ template <class D>
 struct dim_placed_differently_in_the_operands;
 template <class D>
 struct needs_the_whole_dim;
+template <class Heads, class Shared>
+struct heads_are_placed_apart_from_what_they_share;
+template <class E>
+struct mean_of_integers_is_not_an_integer;
 template <class D>
 struct dim_is_not_first;
 template <class D>
@@ -103,6 +122,16 @@ struct view_would_communicate;
 template <class Named, class Actual>
 struct conversion_is_not_the_one_named;
 template <class A>
+struct a_claim_does_not_carry_out_the_sum_of_Partial;
+struct a_claim_does_not_change_what_a_rank_holds;
+template <class A>
+struct axis_cuts_no_dim;
+template <class A>
+struct axis_cuts_the_tensors_differently;
+struct function_does_not_take_the_pieces;
+template <class Result>
+struct function_contributes_no_tensor;
+template <class A>
 struct gradient_arrives_sharded_where_the_value_is_replicated;
 template <class A>
 struct Partial_with_this_reduction_has_no_gradient;
@@ -113,11 +142,8 @@ struct gradient_owes_no_sum;
 struct gradient_is_not_in_the_dual_of_the_value;
 template <class E>
 struct indices_are_not_integers;
-template <class Op, class E>
-struct reduction_is_not_defined_on_this_element;
 struct layouts_differ;
 struct dims_differ;
-struct elements_differ;
 struct meshes_differ;
 }  // namespace because
 

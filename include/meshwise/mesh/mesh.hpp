@@ -2,11 +2,11 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
+#include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "meshwise/collective/communicator.hpp"
 #include "meshwise/core/memory.hpp"
@@ -14,31 +14,23 @@
 #include "meshwise/layout/detail/list.hpp"
 #include "meshwise/layout/name.hpp"
 #include "meshwise/layout/refused.hpp"
+#include "meshwise/mesh/checks.hpp"
+#include "meshwise/mesh/detail/state.hpp"
 
 namespace meshwise {
-
-struct Gemm;  // core/gemm.hpp: the matrix products of this mesh's local operations
 
 namespace detail {
 
 template <class A, class Grid>
 using foreign_axis = refused<because::axis_not_in_the_mesh<A>, try_<name_an_axis_of_this_mesh>, Grid>;
 
-/// One axis as this rank sees it.
-struct MeshAxis {
-  std::string name;
-  int size = 1;
-  int coordinate = 0;
-  Communicator line;  // the ranks that differ in this coordinate only, in its order
-};
+/// The first of some axes that a list lacks, or void.
+template <class List, class... As>
+using missing_axis = front<join<std::conditional_t<contains<As, List>, list<>, list<As>>..., list<void>>>;
 
-/// What all tensors of one rank share. Not a template, so that meshes with fewer axes are views of it.
-struct MeshState {
-  Communicator* world = nullptr;
-  std::vector<MeshAxis> axes;
-  Heap heap;
-  const Gemm* gemm = nullptr;
-};
+/// Some axes as bits, by their places in a list.
+template <class List, class... As>
+inline constexpr unsigned set_of = (0u | ... | (1u << index_of<As, List>));
 
 }  // namespace detail
 
@@ -57,22 +49,18 @@ class Mesh {
   /// Arranges the ranks of `world`; collective over all of them.
   ///
   /// sizes: ranks along each axis, at least 1, with the product world.size(). gemm: matrix products (null: the
-  /// library's own). Cost: one split per axis. Errors: sizes whose product is not the number of ranks.
-  Mesh(Communicator& world, const std::array<int, sizeof...(Axes)>& sizes, const Gemm* gemm = nullptr)
-      : owner_(std::make_shared<detail::MeshState>()), state_(owner_.get()) {
+  /// library's own). The level of checks is that of MESHWISE_CHECKS. Cost: one split per axis, and per set of axes with
+  /// more than one rank each, but for all of them, which are the world; a comparison of the levels. Errors: sizes whose
+  /// product is not the number of ranks; a level that does not exist, or another one on each rank.
+  Mesh(Communicator& world, const std::array<int, sizeof...(Axes)>& sizes, const Gemm* gemm = nullptr) {
+    static_assert(sizeof...(Axes) <= detail::GridView::most_axes,
+                  "a mesh has at most 8 axes: merge those that are always used together");
     check(world, sizes);
-    state_->world = &world;
-    state_->gemm = gemm;
     const std::array<std::string, sizeof...(Axes)> names{name_of<Axes>()...};
-    int stride = world.size();
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      stride /= sizes[i];
-      const int coordinate = world.rank() / stride % sizes[i];
-      Communicator line = world.split(world.rank() - coordinate * stride, coordinate);
-      line.set_name(names[i]);
-      state_->axes.push_back({names[i], sizes[i], coordinate, std::move(line)});
-      index_[i] = static_cast<std::uint8_t>(i);
-    }
+    owner_ = detail::arranged(world, sizes, names, gemm);
+    view_.state = owner_.get();
+    view_.axes = sizeof...(Axes);
+    for (std::size_t i = 0; i < sizes.size(); ++i) view_.index[i] = static_cast<std::uint8_t>(i);
   }
 
   /// Ranks along an axis.
@@ -89,14 +77,29 @@ class Mesh {
   template <Axis A>
     requires(!detail::contains<A, axes>)
   auto coordinate() const -> detail::foreign_axis<A, Mesh>;
-  /// The communicator of the ranks that differ from this one in A only.
-  template <Axis A>
-  requires detail::contains<A, axes> Communicator& along() const { return entry<A>().line; }
-  template <Axis A>
-    requires(!detail::contains<A, axes>)
-  auto along() const -> detail::foreign_axis<A, Mesh>;
+  /// The communicator of the ranks that differ from this one in the given axes only, in row-major order of their
+  /// coordinates in the mesh, whatever the order in which they are named.
+  template <Axis A, Axis... More>
+    requires(detail::contains<A, axes>&& std::is_void_v<detail::missing_axis<axes, More...>>)
+  Communicator& along() const {
+    if constexpr (sizeof...(More) == 0) {
+      return entry<A>().group.own;
+    } else {
+      static_assert(std::is_void_v<detail::repeated<detail::list<A, More...>>>,
+                    "along<...>: an axis is named twice; list each axis once");
+      return *view_.along(detail::set_of<axes, A, More...>).line;
+    }
+  }
+  template <Axis A, Axis... More>
+    requires(!std::is_void_v<detail::missing_axis<axes, A, More...>>)
+  auto along() const -> detail::foreign_axis<detail::missing_axis<axes, A, More...>, Mesh>;
+  /// What the mesh has communicated over one axis, or over several at once.
+  template <Axis... As>
+    requires(sizeof...(As) > 0 && std::is_void_v<detail::missing_axis<axes, As...>>)
+  Traffic traffic()
+  const { return view_.along(detail::set_of<axes, As...>).traffic(); }
   /// The communicator that the mesh was made from.
-  Communicator& world() const { return *state_->world; }
+  Communicator& world() const { return *view_.state->world; }
   /// Whether all coordinates are 0.
   bool is_first() const { return ((coordinate<Axes>() == 0) && ...); }
 
@@ -104,10 +107,15 @@ class Mesh {
   template <class Space = Host>
   Heap& memory() const {
     static_assert(std::is_same_v<Space, Host>, "this mesh has memory in the space Host only");
-    return state_->heap;
+    return view_.state->heap;
   }
   /// The matrix products of local operations, or null for the library's own.
-  const Gemm* gemm() const { return state_->gemm; }
+  const Gemm* gemm() const { return view_.state->gemm; }
+
+  /// The level of checks. Cost: none.
+  Checks checks() const { return view_.state->checks; }
+  /// Sets it, the same on all ranks, for all handles of this mesh and meshes with fewer axes, and for their tensors.
+  void set_checks(Checks checks) const { view_.state->checks = checks; }
 
   /// The same ranks seen without axis A: what is inside one coordinate of A.
   template <Axis A>
@@ -125,15 +133,41 @@ class Mesh {
     requires(!detail::contains<A, axes>)
   auto only() const -> detail::foreign_axis<A, Mesh>;
 
+  /// Some of the ranks along A, as a mesh of one axis: the first and the last stage of a pipeline, say.
+  ///
+  /// coordinates: those that stay, in the order they get in the new mesh; the same on all ranks. Collective over A,
+  /// like a split: ranks that are not chosen get nothing. Cost: one split; it lives as long as this mesh, so make it
+  /// once. Errors: coordinates that do not exist or are named twice.
+  template <Axis A>
+    requires detail::contains<A, axes> std::optional<Mesh<A>> only(std::initializer_list<int> coordinates)
+  const { return only<A>().template narrow<A>("Mesh::only", coordinates); }
+  template <Axis A>
+    requires(!detail::contains<A, axes>)
+  auto only(std::initializer_list<int> coordinates) const -> detail::foreign_axis<A, Mesh>;
+
+  /// The same mesh with some of the ranks along A only, so that `without<A>` is that of this mesh: tensors of one stage
+  /// are claimed by `outside<Partial<pp>>(*mesh.narrowed<pp>({first, last}), gradient)`.
+  ///
+  /// coordinates: as for `only`. Collective over all axes of this mesh. Cost: a split per set of axes that A is in.
+  template <Axis A>
+    requires detail::contains<A, axes> std::optional<Mesh> narrowed(std::initializer_list<int> coordinates)
+  const { return narrow<A>("Mesh::narrowed", coordinates); }
+  template <Axis A>
+    requires(!detail::contains<A, axes>)
+  auto narrowed(std::initializer_list<int> coordinates) const -> detail::foreign_axis<A, Mesh>;
+
   /// Whether two handles speak of the same grid.
-  friend bool operator==(const Mesh& a, const Mesh& b) { return a.state_ == b.state_ && a.index_ == b.index_; }
+  friend bool operator==(const Mesh& a, const Mesh& b) { return a.view_ == b.view_; }
 
   /// A handle that does not keep the state alive: what tensors hold.
   Mesh borrowed() const {
-    Mesh copy = *this;
-    copy.owner_.reset();
+    Mesh copy;
+    copy.view_ = view_;
     return copy;
   }
+
+  /// The axes as the library's untyped code sees them.
+  const detail::GridView& view() const { return view_; }
 
  private:
   template <Axis... Others>
@@ -142,14 +176,25 @@ class Mesh {
 
   template <class A>
   detail::MeshAxis& entry() const {
-    return state_->axes[index_[static_cast<std::size_t>(detail::index_of<A, axes>)]];
+    return view_.axis(detail::index_of<A, axes>);
+  }
+  template <class A>
+  std::optional<Mesh> narrow(const char* verb, std::initializer_list<int> coordinates) const {
+    constexpr int which = detail::index_of<A, axes>;
+    const int number = detail::narrow_axis(verb, view_, which, {coordinates.begin(), coordinates.size()});
+    if (number < 0) return std::nullopt;
+    Mesh mesh = *this;
+    mesh.view_.index[which] = static_cast<std::uint8_t>(number);
+    return mesh;
   }
   template <class... Kept>
   Mesh<Kept...> rebuilt(detail::list<Kept...>) const {
     Mesh<Kept...> mesh;
     mesh.owner_ = owner_;
-    mesh.state_ = state_;
-    mesh.index_ = {index_[static_cast<std::size_t>(detail::index_of<Kept, axes>)]...};
+    mesh.view_.state = view_.state;
+    mesh.view_.axes = sizeof...(Kept);
+    std::size_t i = 0;
+    ((mesh.view_.index[i++] = view_.index[static_cast<std::size_t>(detail::index_of<Kept, axes>)]), ...);
     return mesh;
   }
 
@@ -171,8 +216,7 @@ class Mesh {
   }
 
   std::shared_ptr<detail::MeshState> owner_;
-  detail::MeshState* state_ = nullptr;
-  std::array<std::uint8_t, sizeof...(Axes)> index_{};
+  detail::GridView view_;
 };
 
 }  // namespace meshwise

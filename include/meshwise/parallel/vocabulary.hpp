@@ -113,13 +113,13 @@ auto cross_entropy_backward(CrossEntropy<Loss, Logits> saved, const Labels& labe
   detail::check_ids("cross_entropy_backward", labels, saved.probabilities.template extent<V>());
   const A scale = static_cast<A>(seed.local()[0]) * static_cast<A>(1.0 / saved.count);
   Logits gradient = std::move(saved.probabilities);
-  const Range owned = gradient.template range<V>();
+  const detail::LocalPlaces owned(gradient.template positions<V>());
   E* row = gradient.mutable_local().data();
   for (const auto id : labels.local()) {
-    const std::size_t at = static_cast<std::size_t>(id) - owned.begin;
-    if (at < owned.size) row[at] = static_cast<E>(static_cast<A>(row[at]) - A(1));
-    for (std::size_t i = 0; i < owned.size; ++i) row[i] = static_cast<E>(static_cast<A>(row[i]) * scale);
-    row += owned.size;
+    const std::size_t at = owned.of(static_cast<std::size_t>(id));
+    if (at < owned.size()) row[at] = static_cast<E>(static_cast<A>(row[at]) - A(1));
+    for (std::size_t i = 0; i < owned.size(); ++i) row[i] = static_cast<E>(static_cast<A>(row[i]) * scale);
+    row += owned.size();
   }
   return gradient;
 }

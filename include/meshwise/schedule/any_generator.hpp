@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "meshwise/schedule/generator.hpp"
@@ -18,11 +19,21 @@ struct GeneratorTable {
   std::vector<Move> (*by)(const void*, const Shape&, int, int);
   std::vector<int> (*partners)(const void*, const Shape&, int, int);
   int (*alike)(const void*, const Shape&, int);
+  std::string (*description)(const void*);  ///< null if the name says everything
 };
 
 template <class G>
 const G& generator_at(const void* object) {
   return *static_cast<const G*>(object);
+}
+
+template <class G>
+constexpr auto describer() -> std::string (*)(const void*) {
+  if constexpr (DescribedGenerator<G>) {
+    return [](const void* g) -> std::string { return generator_at<G>(g).description(); };
+  } else {
+    return nullptr;
+  }
 }
 
 template <Generator G>
@@ -39,6 +50,7 @@ inline constexpr GeneratorTable generator_table{
       if constexpr (requires { generator_at<G>(g).alike(shape, round); }) return generator_at<G>(g).alike(shape, round);
       return 1;
     },
+    describer<G>(),
 };
 
 template <Generator G>
@@ -75,6 +87,12 @@ class AnyGenerator {
   friend constexpr bool operator==(const AnyGenerator& a, const AnyGenerator& b) {
     return a.object_ == b.object_ && a.table_ == b.table_;
   }
+
+  /// Whether its description says more than its name: it has parameters.
+  bool parametrised() const { return table_ != nullptr && table_->description != nullptr; }
+
+  /// The name with the parameters, such as "torus{4, 2}"; the name alone if there are none.
+  std::string description() const { return parametrised() ? table_->description(object_) : std::string(name); }
 
   bool supports(const Shape& shape) const { return table_ != nullptr && table_->supports(object_, shape); }
   int rounds(const Shape& shape) const { return table_->rounds(object_, shape); }

@@ -27,6 +27,8 @@ namespace meshwise {
 /// and may have
 ///   alike(shape, round)            how many rounds, from this one on, cost the same on every rank: the same number of
 ///                                  blocks moved along the same kinds of links; 1 without this member
+///   description()                  the name with all parameters that matter, as text: ranks compare it, and errors and
+///                                  `explain` print it. Without it generators of one name are taken for the same.
 template <class G>
 concept Generator = requires(const G& generator, const Shape& shape, int number) {
   { generator.name } -> std::convertible_to<const char*>;
@@ -38,6 +40,11 @@ concept Generator = requires(const G& generator, const Shape& shape, int number)
 };
 
 namespace detail {
+
+template <class G>
+concept DescribedGenerator = requires(const G& generator) {
+  { generator.description() } -> std::convertible_to<std::string>;
+};
 
 [[noreturn]] inline void refuse_shape(const char* function, const char* generator, const Shape& shape, int rank) {
   const std::string found = std::string(operation_name(shape.operation)) + (shape.in_place ? " in place" : "") +
@@ -52,6 +59,13 @@ template <Generator G>
 constexpr void require_shape(const char* function, const G& generator, const Shape& shape, int rank) {
   if (!generator.supports(shape) || rank < 0 || rank >= shape.ranks)
     refuse_shape(function, generator.name, shape, rank);
+}
+
+/// Numbers for the description of a generator: "{4, 2}".
+inline std::string list_text(const std::vector<int>& numbers) {
+  std::string text = "{";
+  for (const int number : numbers) text += (text.size() > 1 ? ", " : "") + std::to_string(number);
+  return text + "}";
 }
 
 /// Every rank but one, beginning with its successor.

@@ -78,6 +78,14 @@ class Hierarchical {
 
   constexpr const std::vector<std::vector<int>>& begins() const { return begins_; }
 
+  /// The first ranks of the groups of each level, innermost first, and how many children take one round, such as
+  /// "hierarchical{0, 2, 4, 6}{0, 4}, direct up to 16".
+  std::string description() const {
+    std::string text = name;
+    for (const std::vector<int>& level : begins_) text += detail::list_text(level);
+    return text + ", direct up to " + std::to_string(widest_direct_);
+  }
+
   constexpr bool supports(const Shape& shape) const {
     if (!valid(shape) || (!begins_.empty() && begins_[0].back() >= shape.ranks)) return false;
     switch (shape.operation) {

@@ -32,6 +32,9 @@ struct Torus {
 
   std::vector<int> dims;
 
+  /// Such as "torus{4, 2}".
+  std::string description() const { return name + detail::list_text(dims); }
+
   constexpr bool supports(const Shape& shape) const {
     if (!valid(shape) || (shape.operation != Operation::all_reduce && shape.operation != Operation::reduce_scatter &&
                           shape.operation != Operation::all_gather)) {

@@ -21,7 +21,9 @@ consteval auto backward_verdict() {
   }
 }
 template <class Value, class Grad>
-using backward_of = typename decltype(backward_verdict<operand<Value>, operand<Grad>>())::is;
+using backward_counted_of = typename decltype(backward_verdict<operand<Value>, operand<Grad>>())::is;
+template <class Value, class Grad>
+using backward_of = typename decltype(without_counts_verdict<operand<Grad>, backward_counted_of<Value, Grad>>())::is;
 
 /// The verdict on the backward of a conversion of something that a verdict allowed.
 template <class Verdict, class G>
@@ -47,12 +49,24 @@ using backward_through = typename decltype(backward_through_verdict<Verdict, G>(
 template <AnyTensor Value, AnyTensor G>
   requires detail::is_accepted<detail::backward_of<Value, G>>
 [[nodiscard]] auto backward_to(G&& gradient) {
-  using steps = decltype(detail::dual_steps<typename detail::bare<Value>::layout, typename detail::bare<G>::layout>());
-  return detail::steps<!std::is_lvalue_reference_v<G>>(detail::bare<G>(std::forward<G>(gradient)), steps{});
+  return detail::planned<typename detail::backward_of<Value, G>::is>("backward_to", std::forward<G>(gradient));
 }
 template <AnyTensor Value, AnyTensor G>
   requires(!detail::is_accepted<detail::backward_of<Value, G>>)
 [[nodiscard]] auto backward_to(G&& gradient) -> detail::backward_of<Value, G>;
+
+/// The same where dims of Value are Counted and those of the gradient are not. extents: those of the value, which know
+/// the counts: `backward_to<X>(dy, x.extents())`.
+template <AnyTensor Value, AnyTensor G>
+  requires detail::is_accepted<detail::backward_counted_of<Value, G>>
+[[nodiscard]] auto backward_to(G&& gradient, const Extents<typename detail::bare<Value>::dims>& extents) {
+  return detail::planned<typename detail::backward_counted_of<Value, G>::is>("backward_to", std::forward<G>(gradient),
+                                                                             extents);
+}
+template <AnyTensor Value, AnyTensor G>
+  requires(!detail::is_accepted<detail::backward_counted_of<Value, G>>)
+[[nodiscard]] auto backward_to(G&& gradient, const Extents<typename detail::bare<Value>::dims>& extents)
+    -> detail::backward_counted_of<Value, G>;
 
 namespace detail {
 

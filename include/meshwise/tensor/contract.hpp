@@ -12,22 +12,22 @@ namespace meshwise {
 
 namespace detail {
 
-/// The cheaper remedy for a dim that Axes shard in one operand only: the other one, of layout L, takes its part, which
-/// costs nothing, unless it uses the axes otherwise; then the first one is made whole.
-template <class D, class L, template <class...> class Other, template <class...> class Own, class... Axes>
-consteval auto side_to_convert(list<Axes...> axes) {
-  if constexpr ((placement_traits<placement_on<L, Axes>>::replicate && ...)) {
-    return type<Other<Shard<D, Axes...>>>{};
+/// The cheaper remedy for a dim that Entries shard in one operand only: the other one, of layout L, takes its part,
+/// which costs nothing, unless it uses the axes otherwise; then the first one is made whole.
+template <class D, class L, template <class...> class Other, template <class...> class Own, class... Entries>
+consteval auto side_to_convert(list<Entries...> entries) {
+  if constexpr ((placement_traits<placement_on<L, axis_of<Entries>>>::replicate && ...)) {
+    return type<Other<Shard<D, Entries...>>>{};
   } else {
-    return []<class... Rs>(list<Rs...>) { return type<Own<Rs...>>{}; }(replicate_each(reversed(axes)));
+    return []<class... Rs>(list<Rs...>) { return type<Own<Rs...>>{}; }(replicate_each(reversed(bare_axes(entries))));
   }
 }
 
 /// Verdict list of one dim that both operands have and that is summed.
 template <class D, class LA, class LB>
 consteval auto summed_alike() {
-  using a = shard_axes<LA, D>;
-  using b = shard_axes<LB, D>;
+  using a = shard_entries<LA, D>;
+  using b = shard_entries<LB, D>;
   if constexpr (std::is_same_v<a, b>) {
     return list<>{};
   } else if constexpr (a::size != 0 && b::size != 0) {
@@ -142,23 +142,12 @@ Labels labels_of(const T& x) {
   return labels;
 }
 
-template <class T, class A, class B>
-std::size_t extent_in_either(const A& a, const B& b) {
-  if constexpr (contains<T, dims_of<typename A::dims>>) {
-    return a.template extent<T>();
-  } else {
-    return b.template extent<T>();
-  }
-}
-
 template <class Result, class A, class B>
 Result einsum_local(const char* verb, const A& a, const B& b) {
   check_operands(verb, a, b);
   using all =
       join<dims_of<typename A::dims>, decltype(without_known<dims_of<typename A::dims>>(dims_of<typename B::dims>{}))>;
-  Result c = [&]<class... Ds>(list<Ds...>) {
-    return Result(a.mesh(), {extent_in_either<Ds>(a, b)...}, uninitialised{});
-  }(dims_of<typename Result::dims>{});
+  Result c(a.mesh(), extents_of_both<typename Result::dims>(a, b), uninitialised{});
   const Gemm* gemm = a.mesh().gemm();
   using E = typename Result::element;
   einsum<E>(gemm != nullptr ? *gemm : plain_gemm(), accumulate_t<E>(1), a.local().data(), labels_of<all>(a),

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <utility>
 
-#include "meshwise/tensor/detail/step.hpp"
+#include "meshwise/layout/plan.hpp"
+#include "meshwise/tensor/detail/planned.hpp"
 
 namespace meshwise {
 
@@ -46,28 +49,56 @@ consteval auto tensor_conversion_verdict() {
     return type<conversion_verdict<typename T::layout, Ps...>>{};
   }
 }
-template <AnyTensor T, class... Ps>
-using convert_verdict = typename decltype(tensor_conversion_verdict<T, Ps...>())::is;
 
-/// The first step of a conversion that communicates, or void.
-template <class L, class... Steps>
-consteval bool any_communicates(list<Steps...> all) {
-  if constexpr (all.size == 0) {
-    return false;
+/// The dims that are Counted in To and not by the same axis in From: a change has to be told their counts.
+template <class From, class To, class... Ds>
+consteval auto dims_to_be_counted(list<Ds...> all) {
+  using dims = decltype(all);
+  return joined<std::conditional_t<needs_counts(layout_value<From, dims>, layout_value<To, dims>, index_of<Ds, dims>),
+                                   list<Ds>, list<>>...>();
+}
+/// The verdict on a change to a layout that no counts come with.
+template <class T, class Verdict>
+consteval auto without_counts_verdict() {
+  if constexpr (!is_accepted<Verdict>) {
+    return type<Verdict>{};
   } else {
-    return []<class First, class... Rest>(list<First, Rest...>) {
-      return communicates(transition<L, First>()) ||
-             any_communicates<typename layout_after<L, First>::is>(list<Rest...>{});
-    }(all);
+    using unknown = decltype(dims_to_be_counted<typename T::layout, typename Verdict::is>(dims_of<typename T::dims>{}));
+    if constexpr (unknown::size != 0) {
+      return type<refused<because::sizes_of_a_Counted_dim_are_unknown<front<unknown>>,
+                          try_<pass_the_counts_of_its_parts>, typename T::layout>>{};
+    } else {
+      return type<Verdict>{};
+    }
   }
 }
+template <AnyTensor T, class... Ps>
+using convert_verdict =
+    typename decltype(without_counts_verdict<T, typename decltype(tensor_conversion_verdict<T, Ps...>())::is>())::is;
+
+/// The dims that placements count.
+template <class P>
+consteval auto counted_dim() {
+  if constexpr (entries_of<P>::size == 0) {
+    return list<>{};
+  } else if constexpr (entry_traits<front<entries_of<P>>>::rule == SplitRule::counted) {
+    return list<typename placement_traits<P>::dim>{};
+  } else {
+    return list<>{};
+  }
+}
+template <class... Ps>
+using counted_dims = decltype(joined<decltype(counted_dim<Ps>())...>());
+
+template <AnyTensor T, class... Ps>
+using convert_counted_verdict = typename decltype(tensor_conversion_verdict<T, Ps...>())::is;
 
 template <class T, class... Ps>
 consteval auto view_verdict() {
   using verdict = convert_verdict<T, Ps...>;
   if constexpr (!is_accepted<verdict>) {
     return type<verdict>{};
-  } else if constexpr (any_communicates<typename T::layout>(conversion_steps<typename T::layout, Ps...>())) {
+  } else if constexpr (plan<typename T::layout, typename verdict::is, typename T::dims>.communicates()) {
     return type<refused<because::view_would_communicate<Ps...>, try_<use_convert_if_communication_is_meant>,
                         typename T::layout>>{};
   } else {
@@ -81,22 +112,45 @@ using view_as_verdict = typename decltype(view_verdict<T, Ps...>())::is;
 
 /// Changes how the named axes place a tensor; the other axes stay as they are. The one verb that may communicate.
 ///
-/// Placements: each names one axis, or several for `Shard<dim, major, ..., minor>`; they are carried out in order, and
-/// a shard joins at the minor end of its dim. x: any layout. Cost: per axis what `Transition` says (see
-/// transition_volume), a result of the new local size; nothing where the layout is already so, and no copy in a group
-/// of one or for a slice of the outermost dim. An all_reduce of an rvalue is done in place, after a copy if another
-/// tensor shares its storage. Ordering: collective over each axis that communicates, in program order on all its ranks.
+/// Placements: each names one axis, or several for `Shard<dim, major, ..., minor>`; a shard joins at the minor end of
+/// its dim. What results is as if they were carried out in order, what happens is the plan between the two layouts (see
+/// `plan`). x: any layout. Cost: the plan's, a result of the new local size; nothing where the layout is already so,
+/// and no copy in a group of one or for a slice of the outermost dim. An all_reduce of an rvalue is done in place,
+/// after a copy if another tensor shares its storage. The blocks of an exchange are made once per pair of layouts and
+/// extents (a mesh remembers the last 16); pieces that are finer than two nested runs are packed, which takes memory of
+/// their size for the time of the exchange.
+/// Ordering: collective over the axes that change, in program order on all their ranks.
 /// Errors: refused at compile time for an axis that is not minor-most in its dim, not in the mesh, or a Partial whose
 /// reduction would change; at run time what the collective reports.
 template <Placement... Ps, AnyTensor T>
   requires detail::is_accepted<detail::convert_verdict<detail::bare<T>, Ps...>>
 [[nodiscard]] auto convert(T&& x) {
-  using L = typename detail::bare<T>::layout;
-  return detail::converted<decltype(detail::conversion_steps<L, Ps...>())>(std::forward<T>(x));
+  return detail::planned<typename detail::convert_verdict<detail::bare<T>, Ps...>::is>("convert", std::forward<T>(x));
 }
 template <Placement... Ps, AnyTensor T>
   requires(!detail::is_accepted<detail::convert_verdict<detail::bare<T>, Ps...>>)
 [[nodiscard]] auto convert(T&& x) -> detail::convert_verdict<detail::bare<T>, Ps...>;
+
+/// The same where a dim becomes Counted: `convert<Shard<tokens, Counted<ep>>>(x, counts)`.
+///
+/// counts: of each part of the one dim that a placement says is Counted, the same on all ranks; they add up to its
+/// extent. A dim that is Counted already gets new counts. Errors: counts that are not as many as the axis has ranks, or
+/// have another sum; `mismatch` where ranks that exchange disagree.
+template <Placement... Ps, AnyTensor T>
+  requires(detail::counted_dims<Ps...>::size == 1 &&
+           detail::is_accepted<detail::convert_counted_verdict<detail::bare<T>, Ps...>>)
+[[nodiscard]] auto convert(T&& x, std::span<const std::size_t> counts) {
+  constexpr std::size_t d = detail::dim_index<detail::front<detail::counted_dims<Ps...>>, detail::bare<T>>;
+  Extents<typename detail::bare<T>::dims> extents = x.extents();
+  extents[d] = Extent::of_parts({counts.begin(), counts.end()});
+  return detail::planned<typename detail::convert_counted_verdict<detail::bare<T>, Ps...>::is>(
+      "convert", std::forward<T>(x), extents);
+}
+template <Placement... Ps, AnyTensor T>
+  requires(detail::counted_dims<Ps...>::size == 1 &&
+           !detail::is_accepted<detail::convert_counted_verdict<detail::bare<T>, Ps...>>)
+[[nodiscard]] auto convert(T&& x, std::span<const std::size_t> counts)
+    -> detail::convert_counted_verdict<detail::bare<T>, Ps...>;
 
 /// The same change where it needs no communication; anything else does not compile.
 ///

@@ -5,34 +5,11 @@
 
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
+#include "meshwise/tensor/linear.hpp"
 
 namespace meshwise {
 
-/// Marks a function of one element as linear, f(x + y) = f(x) + f(y), so that it may be applied to a Partial.
-template <class F>
-struct Linear {
-  F f;
-};
-template <class F>
-Linear<F> linear(F f) {
-  return {std::move(f)};
-}
-
 namespace detail {
-
-template <class F>
-inline constexpr bool is_linear = false;
-template <class F>
-inline constexpr bool is_linear<Linear<F>> = true;
-
-template <class F>
-const F& function_of(const F& f) {
-  return f;
-}
-template <class F>
-const F& function_of(const Linear<F>& f) {
-  return f.f;
-}
 
 /// A user's function on a Partial may be linear without saying so: name both remedies.
 template <class Verdict>
@@ -55,10 +32,38 @@ consteval auto map_with_verdict() {
 template <class T, class F>
 using map_with = typename decltype(map_with_verdict<operand<T>, F>())::is;
 
+/// How a function of two elements treats Partial operands, by what it says of itself.
+template <class F>
+inline constexpr Combining combining = is_linear<F>            ? Combining::additive
+                                       : is_linear_in_first<F> ? Combining::linear_in_first
+                                                               : Combining::nonlinear;
+
+template <class A, class B, class F>
+consteval auto zip_with_verdict() {
+  using verdict = elementwise_of<A, B, combining<F>>;
+  if constexpr (combining<F> == Combining::nonlinear && is_accepted<elementwise_of<A, B, Combining::additive>>) {
+    return if_not_linear<verdict>{};
+  } else {
+    return type<verdict>{};
+  }
+}
+template <class A, class B, class F>
+using zip_with = typename decltype(zip_with_verdict<operand<A>, operand<B>, F>())::is;
+
+/// out[i] = f(a[i], b[i]) for one run, or f(a[i], *b) if b stands still. out may be a.
+template <class E, class F>
+void combine_runs(const E* a, const E* b, E* out, std::size_t n, std::size_t stride, const F& f) {
+  if (stride == 1) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<E>(f(a[i], b[i]));
+  } else {
+    const E value = *b;
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<E>(f(a[i], value));
+  }
+}
+
 /// f over the elements of a, beside those of b repeated over the dims it lacks.
 template <class Result, class A, class B, class F>
 auto zip_local(const char* verb, A&& a, const B& b, const F& f) {
-  using E = typename bare<A>::element;
   check_operands(verb, a, b);
   const auto walk = walk_beside<typename B::dims>(a);
   const auto* pa = a.local().data();
@@ -66,15 +71,7 @@ auto zip_local(const char* verb, A&& a, const B& b, const F& f) {
   auto result = result_like<Result>(std::forward<A>(a));
   auto* out = written(result);
   walk.each([&](std::size_t first, std::size_t second, std::size_t n, std::size_t stride) {
-    const auto* x = pa + first;
-    const auto* y = pb + second;
-    auto* z = out + first;
-    if (stride == 1) {
-      for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<E>(f(x[i], y[i]));
-    } else {
-      const auto value = *y;
-      for (std::size_t i = 0; i < n; ++i) z[i] = static_cast<E>(f(x[i], value));
-    }
+    combine_runs(pa + first, pb + second, out + first, n, stride, f);
   });
   return result;
 }
@@ -102,9 +99,9 @@ struct Times {
 
 /// f of every element: a new tensor of the same layout.
 ///
-/// f: element -> element, without state that depends on the order of calls; wrap it in `linear` to apply it to a
-/// Partial. x: any layout; an rvalue that shares its storage with nobody is written in place. Cost: one pass, at most
-/// one allocation. Errors: refused for a non-linear f on a Partial.
+/// f: element -> element, without state that depends on the order of calls; a Partial sum wants a `linear(f)`. x: any
+/// layout; an rvalue that shares its storage with nobody is written in place. Cost: one pass, at most one allocation.
+/// Errors: refused for a non-linear f on a Partial.
 template <class F, AnyTensor T>
   requires detail::is_accepted<detail::map_with<T, F>>
 [[nodiscard]] auto map(const F& f, T&& x) {
@@ -123,16 +120,18 @@ template <class F, AnyTensor T>
 /// f of the elements of a and b, where b has the dims of a or some of them in the same order and is repeated over the
 /// rest.
 ///
-/// a, b: placed alike on the dims they share, neither a Partial. Cost: one pass, at most one allocation (an rvalue a
-/// that shares its storage with nobody is written in place). Errors: refused for other layouts; different extents.
+/// f: two elements -> element, without state that depends on the order of calls. a, b: placed alike on the dims they
+/// share. Neither is a Partial, unless f says that it is linear: of a `linear(f)` both may owe the same sum, of a
+/// `linear_in_first(f)` the first one may owe a sum. Cost: one pass, at most one allocation (an rvalue a that shares
+/// its storage with nobody is written in place). Errors: refused for other layouts; different extents.
 template <class F, AnyTensor A, AnyTensor B>
-  requires detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::nonlinear>>
+  requires detail::is_accepted<detail::zip_with<A, B, F>>
 [[nodiscard]] auto zip(const F& f, A&& a, const B& b) {
-  return detail::zip_local<typename detail::bare<A>::layout>("zip", std::forward<A>(a), b, f);
+  return detail::zip_local<typename detail::bare<A>::layout>("zip", std::forward<A>(a), b, detail::function_of(f));
 }
 template <class F, AnyTensor A, AnyTensor B>
-  requires(!detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::nonlinear>>)
-[[nodiscard]] auto zip(const F& f, A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::nonlinear>;
+  requires(!detail::is_accepted<detail::zip_with<A, B, F>>)
+[[nodiscard]] auto zip(const F& f, A&& a, const B& b) -> detail::zip_with<A, B, F>;
 
 /// Sum of two tensors; b may have fewer dims (see zip). Both Partial, or neither. Cost and errors as zip.
 template <AnyTensor A, AnyTensor B>
@@ -178,21 +177,5 @@ template <AnyTensor T>
 template <AnyTensor T>
   requires(!detail::is_accepted<detail::map_of<T, true>>)
 [[nodiscard]] auto operator*(T&& x, double factor) -> detail::map_of<T, true>;
-
-/// Adds b to a in place; b may have fewer dims. Both Partial, or neither.
-///
-/// Cost: one pass; a copy of a's piece if its storage is shared. Errors as operator+.
-template <class E, class D, class L, class S, AnyTensor B>
-  requires detail::is_accepted<detail::elementwise_of<Tensor<E, D, L, S>, B, detail::Combining::additive>>
-      Tensor<E, D, L, S>
-&operator+=(Tensor<E, D, L, S>& a, const B& b) {
-  a.mutable_local();  // take the storage alone, so that the sum is written where a is
-  a = std::move(a) + b;
-  return a;
-}
-template <class E, class D, class L, class S, AnyTensor B>
-  requires(!detail::is_accepted<detail::elementwise_of<Tensor<E, D, L, S>, B, detail::Combining::additive>>)
-auto operator+=(Tensor<E, D, L, S>& a, const B& b)
-    -> detail::elementwise_of<Tensor<E, D, L, S>, B, detail::Combining::additive>;
 
 }  // namespace meshwise

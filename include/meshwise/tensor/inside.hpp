@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "meshwise/collective/all_gather.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
+#include "meshwise/tensor/replicas.hpp"
 
 namespace meshwise {
 
@@ -65,6 +71,49 @@ using outside_of = typename decltype(outside_verdict<operand<T>, P, Grid>())::is
 template <class P>
 inline constexpr bool is_of_one_axis = axes_of<P>::size == 1;
 
+/// The extent of the dim that P shards, of which this rank's part has `own` indices. said: by the caller.
+template <class P, class Grid>
+Extent joined_extent(const Grid& mesh, std::size_t own, std::size_t said) {
+  if constexpr (counted_dims<P>::size == 0) {
+    return said;
+  } else {
+    Communicator& ranks = mesh.template along<front<axes_of<P>>>();
+    std::vector<std::size_t> counts(static_cast<std::size_t>(ranks.size()));
+    meshwise::all_gather(ranks, std::span<const std::size_t>(&own, 1), std::span<std::size_t>(counts));
+    Extent result = Extent::of_parts(std::move(counts));
+    if (said != 0 && said != result.size()) {
+      fail("outside", std::to_string(said) + " indices, the global extent that was passed",
+           std::to_string(result.size()) + " in all parts", "leave the extent out: the parts of a Counted dim say it",
+           mesh.world().rank());
+    }
+    return result;
+  }
+}
+
+/// Checks a claim along the axis of P; in communicating checks with the ranks along it, those along other axes may do
+/// something else meanwhile. inner: the extents of this coordinate's tensor.
+template <class P, class T>
+void check_outside(const T& x, const Extents<typename T::dims>& inner) {
+  constexpr int axis = index_of<front<axes_of<P>>, axes_of_layout<typename T::layout>>;
+  const unsigned set = wide_axes_where(x.mesh().view(), [](int a) { return a == axis; });
+  if constexpr (placement_traits<P>::shard) {
+    constexpr std::size_t d = dim_index<typename placement_traits<P>::dim, T>;
+    if (x.ranges()[d].size != inner[d].size()) {
+      try {
+        fail("outside",
+             std::to_string(x.ranges()[d].size) + " indices, this rank's part of " +
+                 std::to_string(x.extents()[d].size()),
+             std::to_string(inner[d].size()), "pass the global extent of the dim", x.mesh().world().rank());
+      } catch (const Error& error) {
+        tell_others("outside", facts_of(x), set, error);
+        throw;
+      }
+    }
+  }
+  if (x.mesh().checks() != Checks::communicating) return;
+  check_claim("outside", piece_facts_of(x), set, placement_traits<P>::replicate ? set : 0);
+}
+
 }  // namespace detail
 
 /// Takes axis A out of the mesh: this coordinate's piece as a tensor of its own on the remaining axes.
@@ -81,7 +130,7 @@ template <Axis A, AnyTensor T>
   Extents<typename T::dims> extents = x.extents();
   if constexpr (detail::placement_traits<P>::shard) {
     constexpr std::size_t d = detail::dim_index<typename detail::placement_traits<P>::dim, T>;
-    extents[d] = x.ranges()[d].size;
+    extents[d] = x.ranges()[d].size;  // its indices count from 0 in here, whatever the rule
   }
   return Result(x.mesh().template without<A>(), extents, x.storage(), x.offset());
 }
@@ -92,8 +141,11 @@ template <Axis A, AnyTensor T>
 /// Claims a tensor of the mesh without an axis back: P says what the pieces of the ranks along that axis are together.
 ///
 /// mesh: the mesh that has the axis too. P: `Replicate<A>` (all hold the same), `Partial<A, Op>` (their reduction is
-/// meant), or `Shard<D, A>` (they are the parts of dim D). y: this coordinate's tensor. extent: for a Shard, the global
-/// extent of D. Cost: none, storage is shared. Errors: a part of another size than the split rule gives.
+/// meant), or `Shard<D, A>` (they are the parts of dim D by its rule). y: this coordinate's tensor. extent: for a
+/// Shard, the global extent of D; of `Shard<D, Counted<A>>` it may be left out, because the parts say it. Cost: none,
+/// storage is shared; for Counted one all_gather of a number along A; in communicating checks the ranks along A compare
+/// extents, and what they hold if it is claimed to be the same.
+/// Errors: a part of another size than the split rule gives; in these checks `mismatch`.
 template <Placement P, Axis... Axes, AnyTensor T>
   requires(detail::is_of_one_axis<P>&& detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)
 [[nodiscard]] auto outside(const Mesh<Axes...>& mesh, const T& y, std::size_t extent = 0) {
@@ -106,15 +158,11 @@ template <Placement P, Axis... Axes, AnyTensor T>
   Extents<typename T::dims> extents = y.extents();
   if constexpr (detail::placement_traits<P>::shard) {
     constexpr std::size_t d = detail::dim_index<typename detail::placement_traits<P>::dim, T>;
-    const Range part = split(extent, static_cast<std::size_t>(mesh.template size<A>()),
-                             static_cast<std::size_t>(mesh.template coordinate<A>()));
-    if (part.size != extents[d]) {
-      fail("outside", std::to_string(part.size) + " indices, this rank's part of " + std::to_string(extent),
-           std::to_string(extents[d]), "pass the global extent of the dim", mesh.world().rank());
-    }
-    extents[d] = extent;
+    extents[d] = detail::joined_extent<P>(mesh, y.extents()[d], extent);
   }
-  return Result(mesh, extents, y.storage(), y.offset());
+  Result result(mesh, extents, y.storage(), y.offset());
+  detail::check_outside<P>(result, y.extents());
+  return result;
 }
 template <Placement P, Axis... Axes, AnyTensor T>
   requires(detail::is_of_one_axis<P> && !detail::is_accepted<detail::outside_of<T, P, Mesh<Axes...>>>)

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "meshwise/layout/dual.hpp"
+#include "meshwise/tensor/detail/places.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
 
@@ -53,23 +54,9 @@ consteval auto lookup_verdict() {
 template <class D, class Table, class Ids>
 using lookup_of = typename decltype(lookup_verdict<operand<Table>, operand<Ids>, D>())::is;
 
-/// The extents of the dims in D2 from two tensors that have them between them.
-template <class D2, class A, class B>
-Extents<D2> extents_of_both(const A& a, const B& b) {
-  return [&]<class... Ds>(list<Ds...>) {
-    [[maybe_unused]] const auto one = [&]<class D>(type<D>) {
-      if constexpr (contains<D, dims_of<typename A::dims>>) {
-        return a.template extent<D>();
-      } else {
-        return b.template extent<D>();
-      }
-    };
-    return Extents<D2>{one(type<Ds>{})...};
-  }(dims_of<D2>{});
-}
-
 template <class Ids>
 void check_ids(const char* verb, const Ids& ids, std::size_t rows) {
+  if (ids.mesh().checks() == Checks::none) return;  // whatever is not there is passed over
   const auto local = ids.local();
   const auto bad = std::find_if(local.begin(), local.end(), [rows](auto id) {
     return std::is_signed_v<decltype(id)> && id < 0 ? true : static_cast<std::size_t>(id) >= rows;
@@ -129,13 +116,13 @@ template <Dim D, AnyTensor Table, AnyTensor Ids>
   detail::check_operands("lookup", table, ids);
   detail::check_ids("lookup", ids, table.template extent<D>());
   Result result(table.mesh(), detail::extents_of_both<typename Result::dims>(ids, table), detail::uninitialised{});
-  const Range owned = table.template range<D>();
+  const detail::LocalPlaces owned(table.template positions<D>());
   const std::size_t width = detail::elements_after(table, 0);
   auto* out = detail::written(result);
   const auto* rows = table.local().data();
   for (const auto id : ids.local()) {
-    const std::size_t row = static_cast<std::size_t>(id) - owned.begin;
-    if (row < owned.size) {
+    const std::size_t row = owned.of(static_cast<std::size_t>(id));
+    if (row < owned.size()) {
       std::copy_n(rows + row * width, width, out);
     } else {
       std::fill_n(out, width, typename Table::element(0));
@@ -161,13 +148,13 @@ template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   detail::check_ids("lookup_backward", ids, table.template extent<D>());
   detail::check_operands("lookup_backward", dy, table);
   typename detail::lookup_backward_of<D, Table, Ids, G>::is result(table.mesh(), table.extents());
-  const Range owned = table.template range<D>();
+  const detail::LocalPlaces owned(table.template positions<D>());
   const std::size_t width = detail::elements_after(table, 0);
   auto* rows = detail::written(result);
   const auto* in = dy.local().data();
   for (const auto id : ids.local()) {
-    const std::size_t row = static_cast<std::size_t>(id) - owned.begin;
-    if (row < owned.size) {
+    const std::size_t row = owned.of(static_cast<std::size_t>(id));
+    if (row < owned.size()) {
       for (std::size_t i = 0; i < width; ++i) rows[row * width + i] += in[i];
     }
     in += width;
@@ -224,13 +211,13 @@ template <Dim D, AnyTensor X, AnyTensor Ids>
   detail::check_ids("pick", ids, x.template extent<D>());
   detail::check_operands("pick", x, ids);
   Result result(x.mesh(), ids.extents());
-  const Range owned = x.template range<D>();
+  const detail::LocalPlaces owned(x.template positions<D>());
   auto* out = detail::written(result);
   const auto* in = x.local().data();
   for (const auto id : ids.local()) {
-    const std::size_t at = static_cast<std::size_t>(id) - owned.begin;
-    if (at < owned.size) *out = in[at];
-    in += owned.size;
+    const std::size_t at = owned.of(static_cast<std::size_t>(id));
+    if (at < owned.size()) *out = in[at];
+    in += owned.size();
     ++out;
   }
   return result;

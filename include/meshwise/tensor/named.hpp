@@ -12,15 +12,26 @@ namespace detail {
 template <Transition t>
 struct transition_is;
 
-/// The verdict on `convert<P>` when it has to be the transition that its caller named.
+/// What the plan of a conversion is: its only step, or if it has several what the axis undergoes.
+template <class L, class P, class To, class Ds>
+consteval Transition conversion_named() {
+  constexpr const LayoutPlan& steps = plan<L, To, Ds>;
+  if constexpr (steps.count == 0) {
+    return Transition::equal;
+  } else {
+    return steps.count == 1 ? steps.steps[0].what : transition<L, P>();
+  }
+}
+
+/// The verdict on `convert<P>` when it has to be the transition that its caller named, and nothing else.
 template <class T, class P, Transition named>
 consteval auto named_verdict() {
   using verdict = convert_verdict<T, P>;
   if constexpr (!is_accepted<verdict>) {
     return type<verdict>{};
-  } else if constexpr (transition_of<typename T::layout, P> != named) {
-    return type<refused<because::conversion_is_not_the_one_named<transition_is<named>,
-                                                                 transition_is<transition_of<typename T::layout, P>>>,
+  } else if constexpr (!plan<typename T::layout, typename verdict::is, typename T::dims>.is(named)) {
+    constexpr Transition actual = conversion_named<typename T::layout, P, typename verdict::is, typename T::dims>();
+    return type<refused<because::conversion_is_not_the_one_named<transition_is<named>, transition_is<actual>>,
                         try_<convert_<P>>, typename T::layout>>{};
   } else {
     return type<verdict>{};

@@ -21,18 +21,13 @@ consteval auto reduction_meets() {
   }
 }
 
-template <class Op, class... Axes>
-consteval auto partial_over(list<Axes...>) {
-  return list<Partial<Axes, Op>...>{};
-}
-
 /// The layout after reducing over some dims: what sharded them owes a reduction now.
 template <class L, class Op, class... Summed>
 consteval auto reduced_layout(list<Summed...>) {
   constexpr auto owed_axes = joined<shard_axes<L, Summed>...>();
   return []<class... Ps>(auto owes, list<Ps...>) {
     return canonical_from<grid_of<L>>(
-        joined<std::conditional_t<shards_any<list<Summed...>, Ps>(), list<>, list<Ps>>...>() + partial_over<Op>(owes));
+        joined<std::conditional_t<shards_any<list<Summed...>, Ps>(), list<>, list<Ps>>...>() + partials_over<Op>(owes));
   }(owed_axes, placements_of<L>{});
 }
 
@@ -41,7 +36,10 @@ consteval auto reduce_verdict() {
   using L = typename T::layout;
   using dims = dims_of<typename T::dims>;
   using foreign = decltype(without_known<dims>(list<Ds...>{}));
-  if constexpr (foreign::size != 0) {
+  using twice = repeated<list<Ds...>>;
+  if constexpr (!std::is_void_v<twice>) {
+    return type<refused<because::dim_repeated<twice>, try_<name_each_dim_once>, typename T::dims>>{};
+  } else if constexpr (foreign::size != 0) {
     return type<
         refused<because::dim_not_in_the_tensor<front<foreign>>, try_<name_a_dim_of_this_tensor>, typename T::dims>>{};
   } else if constexpr (!Reduces<Op, typename T::element>) {
@@ -59,8 +57,16 @@ consteval auto reduce_verdict() {
 template <class T, class Op, class... Ds>
 using reduce_of = typename decltype(reduce_verdict<operand<T>, Op, Ds...>())::is;
 
-template <class Op, class Result, class T>
-Result reduce_local(const T& x) {
+struct Unchanged {
+  template <class A>
+  A operator()(A value) const {
+    return value;
+  }
+};
+
+/// Reduces x over the dims that Result lacks; then finish(reduced) in the accumulate type, before it is rounded.
+template <class Op, class Result, class T, class Finish>
+Result reduce_local(const T& x, const Finish& finish) {
   using E = typename T::element;
   using A = accumulate_t<E>;
   Result result(x.mesh(), extents_from<typename Result::dims>(x), uninitialised{});
@@ -96,8 +102,8 @@ Result reduce_local(const T& x) {
           sums[second] = Op::apply(sums[second], part[0]);
         }
       });
-  if constexpr (!std::is_same_v<A, E>) {
-    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<E>(sums[i]);
+  if constexpr (!std::is_same_v<A, E> || !std::is_same_v<Finish, Unchanged>) {
+    for (std::size_t i = 0; i < n; ++i) out[i] = static_cast<E>(finish(sums[i]));
   }
   return result;
 }
@@ -113,13 +119,13 @@ Result reduce_local(const T& x) {
 template <Reduction Op, Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Op, Ds...>>
 [[nodiscard]] auto reduce(const T& x) {
-  return detail::reduce_local<Op, typename detail::reduce_of<T, Op, Ds...>::is>(x);
+  return detail::reduce_local<Op, typename detail::reduce_of<T, Op, Ds...>::is>(x, detail::Unchanged{});
 }
 template <Reduction Op, Dim... Ds, AnyTensor T>
   requires(!detail::is_accepted<detail::reduce_of<T, Op, Ds...>>)
 [[nodiscard]] auto reduce(const T& x) -> detail::reduce_of<T, Op, Ds...>;
 
-/// The sum over the named dims; see reduce. A mean is this times 1 / (global count): there is no average of averages.
+/// The sum over the named dims; see reduce. For a mean see mean.hpp.
 template <Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Sum, Ds...>>
 [[nodiscard]] auto sum(const T& x) { return reduce<Sum, Ds...>(x); }

@@ -17,7 +17,7 @@ template <class Old, class New, class P>
 consteval auto renamed_placement() {
   if constexpr (placement_traits<P>::shard) {
     if constexpr (std::is_same_v<typename placement_traits<P>::dim, Old>) {
-      return list<shard_over<New, axes_of<P>>>{};
+      return list<shard_over<New, entries_of<P>>>{};
     } else {
       return list<P>{};
     }

@@ -7,6 +7,7 @@
 
 #include "meshwise/core/math.hpp"
 #include "meshwise/tensor/detail/lanes.hpp"
+#include "meshwise/tensor/detail/places.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
 
@@ -109,11 +110,11 @@ template <Dim D, AnyTensor T>
   requires detail::is_accepted<detail::causal_softmax_of<T, D>>
 [[nodiscard]] auto causal_softmax(T&& x, double factor = 1.0) {
   constexpr std::size_t d = detail::dim_index<D, detail::bare<T>>;
-  const Range queries = x.template range<D>();
+  const Positions queries = x.template positions<D>();
   std::size_t after = 1;
   for (std::size_t i = d + 1; i + 1 < detail::bare<T>::rank; ++i) after *= x.ranges()[i].size;
-  return detail::softmax_rows(std::forward<T>(x), factor, [queries, after](std::size_t row) {
-    return queries.begin + row / after % queries.size + 1;
+  return detail::softmax_rows(std::forward<T>(x), factor, [&queries, after](std::size_t row) {
+    return queries.at(row / after % queries.size()) + 1;
   });
 }
 template <Dim D, AnyTensor T>

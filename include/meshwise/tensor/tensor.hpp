@@ -11,20 +11,20 @@
 #include "meshwise/core/element.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/memory.hpp"
+#include "meshwise/core/positions.hpp"
 #include "meshwise/core/split.hpp"
 #include "meshwise/layout/layout.hpp"
+#include "meshwise/layout/layout_value.hpp"
 #include "meshwise/layout/transition.hpp"
 #include "meshwise/mesh/mesh.hpp"
+#include "meshwise/tensor/detail/held.hpp"
+#include "meshwise/tensor/extent.hpp"
 
 namespace meshwise {
 
-/// Global extents of a tensor, in the order of its Dims.
-template <class D>
-using Extents = std::array<std::size_t, static_cast<std::size_t>(D::rank)>;
-
 namespace detail {
 
-/// Position and number of parts along the ordered product of axes that shard a dim.
+/// Position and number of parts along the ordered product of axes.
 struct Part {
   std::size_t index = 0;
   std::size_t parts = 1;
@@ -38,19 +38,6 @@ Part part_of(const Grid& mesh, list<As...>) {
     part.parts *= static_cast<std::size_t>(mesh.template size<As>())),
    ...);
   return part;
-}
-
-/// The global indices of every dim that this rank holds.
-template <class L, class Grid, Dim... Ds>
-std::array<Range, sizeof...(Ds)> held(const Grid& mesh, const Extents<Dims<Ds...>>& extents, Dims<Ds...>) {
-  std::array<Range, sizeof...(Ds)> ranges{};
-  std::size_t i = 0;
-  [[maybe_unused]] const auto one = [&](Part part) {
-    ranges[i] = split(extents[i], part.parts, part.index);
-    ++i;
-  };
-  (one(part_of(mesh, shard_axes<L, Ds>{})), ...);
-  return ranges;
 }
 
 template <class D, class L>
@@ -123,25 +110,30 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
   using space = Space;
   using grid = detail::grid_of<L>;
   static constexpr std::size_t rank = sizeof...(Ds);
+  /// The layout as a value; the dims are numbered as in Dims.
+  static constexpr const LayoutValue& layout_as_value = layout_value<L, detail::list<Ds...>>;
 
-  /// A tensor of zeros. extents: global sizes in the order of the dims, any of them may be 0.
+  /// Whether every rank's indices of a dim follow each other.
+  template <Dim D>
+  static constexpr bool is_contiguous = detail::is_contiguous(layout_as_value,
+                                                              detail::index_of<D, detail::list<Ds...>>);
+
+  /// A tensor of zeros. extents: global sizes in the order of the dims, any of them may be 0; of a dim that is Counted
+  /// the sizes of its parts, Extent::of_parts. Errors: counts that are missing or not of as many parts as there are.
   Tensor(const grid& mesh, const Extents<dims>& extents) : Tensor(mesh, extents, detail::uninitialised{}) {
     if (size_ != 0) std::memset(static_cast<void*>(pointer()), 0, size_ * sizeof(Element));
   }
 
   Tensor(const grid& mesh, const Extents<dims>& extents, detail::uninitialised) : Tensor(mesh, extents, Storage(), 0) {
+    check_size();
     storage_ = mesh_.template memory<Space>().allocate(size_ * sizeof(Element));
   }
 
   /// A tensor over existing storage, for the library's own views. offset: in elements.
   Tensor(const grid& mesh, const Extents<dims>& extents, Storage storage, std::size_t offset)
-      : mesh_(mesh.borrowed()),
-        extents_(extents),
-        held_(detail::held<L>(mesh_, extents_, dims{})),
-        storage_(std::move(storage)),
-        offset_(offset) {
+      : mesh_(mesh.borrowed()), extents_(extents), storage_(std::move(storage)), offset_(offset) {
+    ((held_[index<Ds>()] = hold<Ds>()), ...);
     for (const Range& r : held_) size_ *= r.size;
-    check_size();
   }
 
   Tensor(const Tensor&) = default;
@@ -164,13 +156,29 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
   template <Dim D>
     requires(!detail::contains<D, detail::list<Ds...>>)
   auto extent() const -> detail::foreign_dim<D, dims>;
-  /// The global indices of a dim that this rank holds.
+  /// The global indices of a dim that this rank holds, where they always follow each other: not of a dim that is
+  /// Zigzag or Striped.
   template <Dim D>
-    requires detail::contains<D, detail::list<Ds...>> Range range()
+    requires(detail::contains<D, detail::list<Ds...>>&& is_contiguous<D>)
+  Range range()
   const { return held_[index<D>()]; }
+  template <Dim D>
+    requires(detail::contains<D, detail::list<Ds...>> && !is_contiguous<D>)
+  auto range() const -> refused<because::dim_is_not_contiguous<D>, try_<use_positions>, L>;
   template <Dim D>
     requires(!detail::contains<D, detail::list<Ds...>>)
   auto range() const -> detail::foreign_dim<D, dims>;
+  /// The same for every dim: an ascending list. Cost: that of making it.
+  template <Dim D>
+    requires detail::contains<D, detail::list<Ds...>> Positions positions()
+  const {
+    return detail::positions_of(layout_as_value, static_cast<int>(index<D>()), extents_[index<D>()],
+                                detail::Seat(mesh_.view()));
+  }
+  template <Dim D>
+    requires(!detail::contains<D, detail::list<Ds...>>)
+  auto positions() const -> detail::foreign_dim<D, dims>;
+  /// How many indices of each dim this rank holds; begin is that of range() and means nothing where that is refused.
   const std::array<Range, rank>& ranges() const { return held_; }
   /// Elements of the whole tensor.
   std::size_t size() const {
@@ -192,12 +200,25 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
 
   /// The parts that the library's own views and conversions are made of.
   const Storage& storage() const { return storage_; }
+  Storage take_storage() { return std::move(storage_); }
   std::size_t offset() const { return offset_; }
 
  private:
   template <Dim D>
   static consteval std::size_t index() {
     return static_cast<std::size_t>(detail::index_of<D, detail::list<Ds...>>);
+  }
+  template <Dim D>
+  Range hold() {
+    constexpr int d = static_cast<int>(index<D>());
+    constexpr int axis = layout_as_value.order[d][0];
+    if constexpr (layout_as_value.split[d] == 0) {
+      return detail::hold_whole(extents_[index<D>()]);
+    } else if constexpr (layout_as_value.split[d] == 1 && layout_as_value.rule[axis] == SplitRule::contiguous) {
+      return detail::hold_part(mesh_.view(), axis, extents_[index<D>()]);
+    } else {
+      return detail::hold(mesh_.view(), layout_as_value, d, extents_[index<D>()]);
+    }
   }
   void check_size() const {
     std::size_t bytes = sizeof(Element);
@@ -210,10 +231,7 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
          mesh_.world().rank());
   }
   Element* pointer() const {
-    if (storage_.data() == nullptr) {
-      fail("Tensor", "a tensor that holds elements", "one that was moved from", "assign to it before it is used again",
-           mesh_.world().rank());
-    }
+    if (storage_.data() == nullptr) detail::refuse_moved_from(mesh_.view());
     return reinterpret_cast<Element*>(storage_.data()) + offset_;
   }
   void detach() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "meshwise/collective/all_reduce.hpp"
@@ -32,6 +33,7 @@ struct Ledger {
   };
 
   std::vector<AxisEntry> axes;
+  std::vector<AxisEntry> groups;  ///< conversions over several axes at once: the sets of axes with more than one rank
   std::array<MemoryEntry, categories> memory;
 };
 
@@ -41,39 +43,76 @@ std::array<Traffic, sizeof...(Axes)> traffic_of(const Mesh<Axes...>& mesh) {
   return {mesh.template along<Axes>().traffic()...};
 }
 
-/// Adds up what the ranks of a mesh have done since `since` (a traffic_of, or nothing: since the mesh was made).
+namespace detail {
+
+/// The sets of several axes of a mesh that have more than one rank each, a bit for each axis.
+inline std::vector<unsigned> wide_sets(const GridView& view) {
+  std::vector<unsigned> sets;
+  for (unsigned set = 1; set < 1u << view.axes; ++set) {
+    bool wide = (set & (set - 1)) != 0;
+    for (int a = 0; a < view.axes; ++a) wide = wide && ((set >> a & 1u) == 0 || view.size(a) > 1);
+    if (wide) sets.push_back(set);
+  }
+  return sets;
+}
+
+}  // namespace detail
+
+/// The same for several axes at once, in the order of Ledger::groups.
+template <Axis... Axes>
+std::vector<Traffic> group_traffic_of(const Mesh<Axes...>& mesh) {
+  std::vector<Traffic> result;
+  for (const unsigned set : detail::wide_sets(mesh.view())) result.push_back(mesh.view().along(set).traffic());
+  return result;
+}
+
+/// Adds up what the ranks of a mesh have done since `since` (a traffic_of, or nothing: since the mesh was made), and
+/// over several axes at once since `groups_since` (a group_traffic_of, or nothing).
 ///
 /// Cost: two small all-reduces over the world communicator, whose own traffic is not part of the ledger. Collective.
 template <Axis... Axes>
-Ledger collect_ledger(const Mesh<Axes...>& mesh, const std::array<Traffic, sizeof...(Axes)>& since = {}) {
+Ledger collect_ledger(const Mesh<Axes...>& mesh, const std::array<Traffic, sizeof...(Axes)>& since = {},
+                      const std::vector<Traffic>& groups_since = {}) {
   constexpr std::size_t n = sizeof...(Axes);
-  std::array<std::uint64_t, 4 * n + 2 * categories> sums{};
-  std::array<std::uint64_t, categories> peaks{};
+  std::vector<Traffic> all;
   const auto now = traffic_of(mesh);
-  for (std::size_t i = 0; i < n; ++i) {
-    const Traffic t = now[i] - since[i];
-    sums[4 * i] = t.calls;
-    sums[4 * i + 1] = t.messages;
-    sums[4 * i + 2] = t.volume;
-    sums[4 * i + 3] = t.moved;
+  for (std::size_t i = 0; i < n; ++i) all.push_back(now[i] - since[i]);
+  const std::vector<Traffic> groups_now = group_traffic_of(mesh);
+  for (std::size_t i = 0; i < groups_now.size(); ++i) {
+    all.push_back(i < groups_since.size() ? groups_now[i] - groups_since[i] : groups_now[i]);
   }
+  std::vector<std::uint64_t> sums;
+  for (const Traffic& t : all) sums.insert(sums.end(), {t.calls, t.messages, t.volume, t.moved});
+  std::array<std::uint64_t, categories> peaks{};
   for (std::size_t c = 0; c < categories; ++c) {
     const Usage usage = mesh.memory().usage(static_cast<Category>(c));
-    sums[4 * n + 2 * c] = usage.current;
-    sums[4 * n + 2 * c + 1] = usage.peak;
+    sums.insert(sums.end(), {usage.current, usage.peak});
     peaks[c] = usage.peak;
   }
   all_reduce<Sum>(mesh.world(), std::span(sums));
   all_reduce<Max>(mesh.world(), std::span(peaks));
 
   Ledger ledger;
+  std::size_t at = 0;
+  const auto entry = [&](std::string name, int ranks) {
+    Ledger::AxisEntry result{std::move(name), ranks, {sums[at], sums[at + 1], sums[at + 2], sums[at + 3]}};
+    at += 4;
+    return result;
+  };
   const std::array<std::string, n> names{name_of<Axes>()...};
-  const std::array<int, n> sizes{mesh.template size<Axes>()...};
-  for (std::size_t i = 0; i < n; ++i) {
-    ledger.axes.push_back({names[i], sizes[i], {sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]}});
+  for (std::size_t i = 0; i < n; ++i) ledger.axes.push_back(entry(names[i], mesh.view().size(static_cast<int>(i))));
+  for (const unsigned set : detail::wide_sets(mesh.view())) {
+    std::string name;
+    int ranks = 1;
+    for (std::size_t i = 0; i < n; ++i) {
+      if ((set >> i & 1u) == 0) continue;
+      name += (name.empty() ? "" : "+") + names[i];
+      ranks *= mesh.view().size(static_cast<int>(i));
+    }
+    ledger.groups.push_back(entry(std::move(name), ranks));
   }
   for (std::size_t c = 0; c < categories; ++c) {
-    ledger.memory[c] = {static_cast<Category>(c), sums[4 * n + 2 * c], sums[4 * n + 2 * c + 1], peaks[c]};
+    ledger.memory[c] = {static_cast<Category>(c), sums[at + 2 * c], sums[at + 2 * c + 1], peaks[c]};
   }
   return ledger;
 }

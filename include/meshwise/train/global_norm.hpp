@@ -3,8 +3,7 @@
 
 #include <cmath>
 
-#include "meshwise/tensor/elementwise.hpp"
-#include "meshwise/tensor/value.hpp"
+#include "meshwise/tensor/norm.hpp"
 
 namespace meshwise {
 
@@ -12,7 +11,7 @@ namespace meshwise {
 ///
 /// `add` takes tensors that owe no sum, of any layouts on one mesh. A replicated element counts once: the squares of a
 /// replicated tensor are kept by coordinate 0 only. Sums are in double. Cost: one pass per tensor; `norm` is one
-/// all-reduce of a double per axis, however many tensors were added, collective over the mesh.
+/// all-reduce of a double over the mesh, however many tensors were added.
 template <class Grid>
 class GlobalNorm {
  public:
@@ -20,11 +19,7 @@ class GlobalNorm {
 
   template <AnyTensor T>
   requires detail::is_accepted<detail::map_of<T>> GlobalNorm& add(const T& x) {
-    double local = 0;
-    for (const auto value : x.local()) {
-      const double v = static_cast<double>(value);
-      local += v * v;
-    }
+    const double local = detail::local_squares(x);
     if (counts_here<typename T::layout>(x.mesh())) squares_.mutable_local()[0] += local;
     return *this;
   }

@@ -63,7 +63,7 @@ TEST_CASE("an entry keeps what must agree, and says it in words") {
   call.reproducible = true;
   differs("reproducible or not");
   call.signature = 6;
-  differs("the extents or the layout, or in the function that was called, or in its options");
+  differs("the extents, the counts or the layout, or in the function that was called, or in its options");
   call.verb = "another";
   call.input = &call;
   CHECK(Entry::of(call, &call).agrees(entry));
@@ -131,4 +131,52 @@ TEST_CASE("an entry can be read while its owner is near, and never torn") {
   CHECK(slot.read(199985, seen));
   CHECK(!slot.read(199984, seen));
   CHECK(!slot.read(200001, seen));
+}
+
+TEST_CASE("what another rank needs of an entry is compared and read at once") {
+  using Met = ThreadSlot::Met;
+  Call call = sample();
+  int input = 0, output = 0, scratch = 0;
+  call.input = &input;
+  call.output = &output;
+  const Entry mine = Entry::of(call, nullptr);
+  ThreadSlot slot;
+  std::array<std::uint64_t, 4> buffers{};
+  CHECK(slot.meet(1, mine, buffers) == Met::later);
+  slot.write(1, Entry::of(call, &scratch));
+  CHECK(slot.meet(1, mine, buffers) == Met::same);
+  const auto is = [&](std::size_t i, const void* where) {
+    return buffers[i] == reinterpret_cast<std::uintptr_t>(where);
+  };
+  CHECK((is(0, &input) && is(1, &output) && is(2, &scratch) && is(3, nullptr)));
+  slot.write(1 + ThreadSlot::kept, mine);
+  CHECK(slot.meet(1, mine, buffers) == Met::later);
+  // Whatever must agree is compared; a context is learned where ranks have their own.
+  const auto compared = [&] {
+    Entry other;
+    other.set(call, nullptr, 0);
+    slot.write(2, other);
+    const Met met = slot.meet(2, mine, buffers);
+    CHECK((met == Met::same) == other.agrees(mine));
+    return met;
+  };
+  CHECK(compared() == Met::same);
+  ++call.count;
+  CHECK(compared() == Met::other);
+  --call.count;
+  call.element_size *= 2;
+  CHECK(compared() == Met::other);
+  call.element_size /= 2;
+  ++call.signature;
+  CHECK(compared() == Met::other);
+  --call.signature;
+  call.shape.in_place = !call.shape.in_place;
+  CHECK(compared() == Met::other);
+  const int counts[2] = {1, 2};
+  call.regions.context = counts;
+  call.regions.own_bytes = sizeof(counts);
+  const Entry own = Entry::of(call, nullptr);
+  slot.write(3, own);
+  CHECK(slot.meet(3, own, buffers) == Met::same);
+  CHECK(is(3, counts));
 }

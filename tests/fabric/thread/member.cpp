@@ -143,3 +143,31 @@ TEST_CASE("of many late ranks the first are named, and all are listed") {
   CHECK(report.found.find("rank 1, which has done 1 of the calls here; rank 2") != std::string::npos);
   CHECK(report.found.find("rank 8, which has done 1 of the calls here; and 5 more ranks") != std::string::npos);
 }
+
+TEST_CASE("after an error nobody touches the memory of others, however the error and the calls meet") {
+  for (int k = 0; k < 120; ++k) {
+    std::vector<std::vector<int>> data(3, std::vector<int>(k % 2 == 0 ? 40 : 5000));
+    launch(3, [&](Communicator& communicator) {
+      std::vector<int>& own = data[static_cast<std::size_t>(communicator.rank())];
+      CollectiveOptions options;
+      options.algorithm = Algorithm::direct;
+      try {
+        for (int call = 0;; ++call) {
+          if (communicator.rank() == k % 3 && call == 3) {
+            for (int spin = 0; spin < k % 40; ++spin) detail::relax();
+            communicator.abort("enough");
+          }
+          all_reduce<Max>(communicator, own, options);
+        }
+      } catch (const Error& error) {
+        CHECK(error.code() == Code::aborted);
+      }
+      // The caller's again: nobody may write it any more, nor read it while it is written.
+      for (int& x : own) x = -1 - communicator.rank();
+    });
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::vector<int>& own = data[static_cast<std::size_t>(rank)];
+      CHECK(own == std::vector<int>(own.size(), -1 - rank));
+    }
+  }
+}

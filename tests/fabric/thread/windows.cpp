@@ -18,9 +18,9 @@ TEST_CASE("windows of all ranks and turns are apart, aligned and empty") {
     for (int rank = 0; rank < ranks; ++rank) {
       CHECK(windows.finished(rank) == 0);
       for (std::uint64_t turn = 0; turn < detail::Windows::depth; ++turn) {
-        CHECK(windows.sequence(rank, turn) == 0);
-        const auto head = reinterpret_cast<std::uintptr_t>(&windows.sequence(rank, turn));
-        const auto data = reinterpret_cast<std::uintptr_t>(windows.data(rank, turn));
+        CHECK(windows.at(rank, turn).sequence == 0);
+        const auto head = reinterpret_cast<std::uintptr_t>(&windows.at(rank, turn));
+        const auto data = reinterpret_cast<std::uintptr_t>(windows.at(rank, turn).data());
         CHECK(head % 128 == 0);
         CHECK(data - head == 24);
         // No other window begins before this one ends.
@@ -28,7 +28,7 @@ TEST_CASE("windows of all ranks and turns are apart, aligned and empty") {
         CHECK((next == seen.end() || *next >= data + capacity));
         if (next != seen.begin()) CHECK(*std::prev(next) + 24 + capacity <= head);
         seen.insert(head);
-        CHECK(&windows.sequence(rank, turn) == &windows.sequence(rank, turn + detail::Windows::depth));
+        CHECK(&windows.at(rank, turn) == &windows.at(rank, turn + detail::Windows::depth));
       }
     }
   }

@@ -38,10 +38,30 @@ inline std::size_t append_offsets(std::vector<std::size_t>& offsets, std::span<c
   return end;
 }
 
+/// The counts of blocks and their sum: "3 + 0 + 2 = 5".
+inline std::string sum_text(const std::size_t* begins, int ranks) {
+  constexpr int most = 16;
+  std::string text;
+  for (int rank = 0; rank < ranks && rank < most; ++rank) {
+    text += (rank > 0 ? " + " : "") + std::to_string(begins[rank + 1] - begins[rank]);
+  }
+  if (ranks > most) text += " + ... (" + std::to_string(ranks) + " counts)";
+  return text + " = " + std::to_string(begins[ranks] - begins[0]);
+}
+
+/// Refuses a span that is not as long as the counts of its blocks say. what: the span; which: the counts.
+inline void require_sum(const char* verb, const char* what, const char* which, const std::size_t* begins, int ranks,
+                        std::size_t found, int rank) {
+  if (begins[ranks] - begins[0] == found) return;
+  fail(verb, std::string(what) + ": " + sum_text(begins, ranks) + " elements", std::to_string(found),
+       std::string("pass ") + which + "s that add up to the length of that span, or another span", rank);
+}
+
 /// The blocks of a vector that is cut where the caller says, the same on all ranks.
 struct Ragged {
   const std::size_t* begins;
   std::size_t total;
+  int ranks;
   bool empty_somewhere;  ///< whether a block has no elements
 
   std::size_t begin(int rank) const { return begins[rank]; }
@@ -56,12 +76,13 @@ inline Ragged keep_blocks(Request& request, std::span<const std::size_t> counts)
   const std::size_t total = append_offsets(offsets, counts, request.verb(), "count", request.size(), request.rank());
   bool empty = false;
   for (const std::size_t count : counts) empty = empty || count == 0;
-  return {offsets.data(), total, empty};
+  return {offsets.data(), total, request.size(), empty};
 }
 
 /// Makes them the call's regions, on which all ranks must agree. After `Request::describe`.
 inline void use_blocks(Request& request, const Ragged& blocks) {
   request.call.regions = Regions{&ragged_region, blocks.begins, 0, true};
+  request.call.begins = blocks.begins;
   for (int rank = 0; rank < request.size(); ++rank) request.agree(blocks.size(rank));
 }
 
@@ -78,5 +99,23 @@ struct EqualParts {
 };
 
 inline void use_blocks(Request&, const EqualParts&) {}
+
+/// Refuses a whole vector, or the block of this rank, that is not as long as it should be.
+inline void require_whole(const Request& request, const char* what, const Ragged& blocks, std::size_t found) {
+  require_sum(request.verb(), what, "count", blocks.begins, blocks.ranks, found, request.rank());
+}
+inline void require_whole(const Request& request, const char* what, const EqualParts& blocks, std::size_t found) {
+  require_count(request.verb(), what, blocks.total, found, request.rank());
+}
+inline void require_block(const Request& request, const char* what, const Ragged& blocks, std::size_t found) {
+  const int rank = request.rank();
+  if (blocks.size(rank) == found) return;
+  const std::string count = "counts[" + std::to_string(rank) + "]";
+  fail(request.verb(), std::string(what) + ": " + std::to_string(blocks.size(rank)) + " elements, which is " + count,
+       std::to_string(found), "pass a span of that length, or another " + count + " on all ranks", rank);
+}
+inline void require_block(const Request& request, const char* what, const EqualParts& blocks, std::size_t found) {
+  require_count(request.verb(), what, blocks.size(request.rank()), found, request.rank());
+}
 
 }  // namespace meshwise::detail

@@ -84,6 +84,7 @@ class Request {
       }
       call.algorithm = Algorithm::custom;
       agree(name_signature(call.generator.name));
+      if (call.generator.parametrised()) agree(name_signature(call.generator.description().c_str()));
     } else if (options.algorithm == Algorithm::custom) {
       fail(verb(), "a generator for the algorithm custom", "none",
            "name its type, as in all_reduce<Ring>, or set options.generator", rank());

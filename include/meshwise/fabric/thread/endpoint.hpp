@@ -37,12 +37,17 @@ class ThreadEndpoint final : public ThreadPerformer {
 
   bool run(const Call& call) override {
     while (!queue_.empty()) drive<true>();
-    if (is_small(call)) {
-      guarded([&] { run_small(call); });
-      return true;
+    const bool windowed = is_small(call);
+    if (!windowed) begin(call, plan(call));
+    try {
+      if (windowed) {
+        run_small(call);
+        return true;
+      }
+      advance<true>();
+    } catch (...) {
+      end_group();
     }
-    begin(call, plan(call));
-    guarded([&] { advance<true>(); });
     return conclude();
   }
 

@@ -14,6 +14,7 @@
 #include "meshwise/fabric/poison.hpp"
 #include "meshwise/fabric/thread/inbox.hpp"
 #include "meshwise/fabric/thread/job.hpp"
+#include "meshwise/fabric/thread/notes.hpp"
 #include "meshwise/fabric/thread/windows.hpp"
 #include "meshwise/schedule/contract.hpp"
 #include "meshwise/topology/topology.hpp"
@@ -36,28 +37,36 @@ struct Entry {
   static constexpr std::size_t hot = verb;  ///< words of the first line, which begins with a sequence number
 
   std::array<std::uint64_t, words> word{};
+  const Call* notes = nullptr;  ///< while the own call is written down: where its details are
 
   /// history: of the calls before, for those that not all ranks have compared; part of the signature.
   static Entry of(const Call& call, const void* scratch_memory, std::uint64_t history = 0) {
     Entry entry;
+    entry.set(call, scratch_memory, history);
+    return entry;
+  }
+
+  /// The same into this one, word by word: a copy of words just written would wait for them.
+  void set(const Call& call, const void* scratch_memory, std::uint64_t history) {
     const bool own_context = call.regions.own_bytes > 0;
     const bool custom = call.algorithm == Algorithm::custom;
-    entry.word[kind] =
+    word[kind] =
         (call.signature == barrier_signature ? barrier_bits : static_cast<std::uint64_t>(call.shape.operation)) |
-        static_cast<std::uint64_t>(call.reproducible) << 5 | static_cast<std::uint64_t>(own_context || custom) << 6 |
+        static_cast<std::uint64_t>(call.reproducible) << 5 |
+        static_cast<std::uint64_t>(own_context || custom || call.begins != nullptr) << 6 |
         static_cast<std::uint64_t>(call.shape.in_place) << 7 | static_cast<std::uint64_t>(call.element) << 8 |
         static_cast<std::uint64_t>(call.reduction) << 16 | static_cast<std::uint64_t>(call.algorithm) << 24 |
         static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.shape.root)) << 32;
-    entry.word[sizes] = call.element_size | static_cast<std::uint64_t>(call.lanes) << 48;
-    entry.word[count] = call.count;
-    entry.word[signature] = call.signature ^ history;
-    entry.word[verb] = reinterpret_cast<std::uintptr_t>(call.verb);
-    entry.word[input] = reinterpret_cast<std::uintptr_t>(call.input);
-    entry.word[output] = reinterpret_cast<std::uintptr_t>(call.output);
-    entry.word[scratch] = reinterpret_cast<std::uintptr_t>(scratch_memory);
-    if (own_context) entry.word[context] = reinterpret_cast<std::uintptr_t>(call.regions.context);
-    if (custom) entry.word[generator] = reinterpret_cast<std::uintptr_t>(call.generator.name);
-    return entry;
+    word[sizes] = call.element_size | static_cast<std::uint64_t>(call.lanes) << 48;
+    word[count] = call.count;
+    word[signature] = call.signature ^ history;
+    word[verb] = reinterpret_cast<std::uintptr_t>(call.verb);
+    word[input] = reinterpret_cast<std::uintptr_t>(call.input);
+    word[output] = reinterpret_cast<std::uintptr_t>(call.output);
+    word[scratch] = reinterpret_cast<std::uintptr_t>(scratch_memory);
+    word[context] = own_context ? reinterpret_cast<std::uintptr_t>(call.regions.context) : 0;
+    word[generator] = custom ? reinterpret_cast<std::uintptr_t>(call.generator.name) : 0;
+    notes = more() && noted(call) ? &call : nullptr;
   }
 
   template <class T>
@@ -111,6 +120,11 @@ struct Entry {
     return text + ")";
   }
 
+  /// Whether two calls are the same but for what notes or counts can tell.
+  static bool nearly_agree(const Entry& a, const Entry& b) {
+    return a.word[kind] == b.word[kind] && a.word[sizes] == b.word[sizes];
+  }
+
   /// In what two calls differ: the first of the things that must agree.
   static const char* difference(const Entry& a, const Entry& b) {
     if (a.operation() != b.operation() || a.is_barrier() != b.is_barrier()) return "the operation";
@@ -123,7 +137,7 @@ struct Entry {
     if (std::strcmp(a.algorithm_word(), b.algorithm_word()) != 0) return "the algorithm";
     if (a.lanes() != b.lanes()) return "the lanes";
     if (a.reproducible() != b.reproducible()) return "reproducible or not";
-    return "the extents or the layout, or in the function that was called, or in its options";
+    return "the extents, the counts or the layout, or in the function that was called, or in its options";
   }
 
  private:
@@ -146,15 +160,21 @@ class alignas(128) ThreadSlot {
   /// with.
   static constexpr std::uint64_t kept = 2 * Windows::depth;
 
-  std::atomic<std::uint64_t> progress{last_step};
+  /// Whether the owner may be in a move. Nobody reads it before there is an error: it stays in the owner's cache.
+  std::atomic<bool> moving{false};
+  alignas(128) std::atomic<std::uint64_t> progress{last_step};
   std::atomic<State> state{State::here};
   std::shared_ptr<ThreadGroup> offer;  ///< during a split: the group that this rank has made for others
+  CallNotes notes;
+  /// A hash of all calls of this rank, once it has left in peace; 0 before.
+  std::atomic<std::uint64_t> farewell{0};
 
   /// Called by the owner before it publishes progress in `sequence`: readers see it by `entered` already.
   void write(std::uint64_t sequence, const Entry& entry) {
     Line& row = lines_[sequence % kept];
     row.entered.store(0, std::memory_order_relaxed);
-    for (std::size_t i = 0; i < Entry::hot; ++i) row.word[i].store(entry.word[i], std::memory_order_release);
+    if (entry.notes != nullptr) notes.write(sequence, *entry.notes);
+    put(row, entry, std::make_index_sequence<Entry::hot>());
     auto& others = rest_[sequence % kept];
     const std::size_t end = entry.more() ? Entry::words : Entry::verb + 1;
     for (std::size_t i = Entry::hot; i < end; ++i) {
@@ -168,18 +188,34 @@ class alignas(128) ThreadSlot {
     return lines_[sequence % kept].entered.load(std::memory_order_acquire) >= sequence;
   }
 
-  /// The owner's entry of operation `sequence`; false if it has not entered it, or has left it long ago. whole: what
-  /// only errors need, too.
-  bool read(std::uint64_t sequence, Entry& entry, bool whole = true) const {
+  enum class Met { later, other, same };
+
+  /// Compares a call with the owner's entry of operation `sequence`, which it has entered, and learns its buffers where
+  /// the calls agree. later: the owner has left the operation long ago.
+  Met meet(std::uint64_t sequence, const Entry& mine, std::array<std::uint64_t, 4>& buffers) const {
+    const Line& row = lines_[sequence % kept];
+    if (row.entered.load(std::memory_order_acquire) != sequence) return Met::later;
+    const auto word = [&](std::size_t i) { return row.word[i].load(std::memory_order_acquire); };
+    const bool same = word(Entry::kind) == mine.word[Entry::kind] && word(Entry::sizes) == mine.word[Entry::sizes] &&
+                      word(Entry::count) == mine.word[Entry::count] &&
+                      word(Entry::signature) == mine.word[Entry::signature];
+    buffers[0] = word(Entry::input);
+    buffers[1] = word(Entry::output);
+    buffers[2] = word(Entry::scratch);
+    buffers[3] = mine.more() ? rest_[sequence % kept][Entry::context - Entry::hot].load(std::memory_order_acquire) : 0;
+    if (row.entered.load(std::memory_order_relaxed) != sequence) return Met::later;
+    return same ? Met::same : Met::other;
+  }
+
+  /// The owner's entry of operation `sequence`; false if it has not entered it, or has left it long ago.
+  bool read(std::uint64_t sequence, Entry& entry) const {
     const Line& row = lines_[sequence % kept];
     if (row.entered.load(std::memory_order_acquire) != sequence) return false;
     for (std::size_t i = 0; i < Entry::hot; ++i) entry.word[i] = row.word[i].load(std::memory_order_acquire);
-    if (whole || entry.more()) {
-      const auto& others = rest_[sequence % kept];
-      for (std::size_t i = Entry::hot; i < Entry::words; ++i) {
-        const bool written = i == Entry::verb || entry.more();
-        entry.word[i] = written ? others[i - Entry::hot].load(std::memory_order_acquire) : 0;
-      }
+    const auto& others = rest_[sequence % kept];
+    for (std::size_t i = Entry::hot; i < Entry::words; ++i) {
+      const bool written = i == Entry::verb || entry.more();
+      entry.word[i] = written ? others[i - Entry::hot].load(std::memory_order_acquire) : 0;
     }
     // Having read a word of a later entry means to see that the line was given up before.
     return row.entered.load(std::memory_order_relaxed) == sequence;
@@ -191,6 +227,12 @@ class alignas(128) ThreadSlot {
     std::array<std::atomic<std::uint64_t>, Entry::hot> word{};
   };
   static_assert(sizeof(Line) == 64);
+
+  /// Without a loop, which compilers keep where words are atomic.
+  template <std::size_t... words>
+  static void put(Line& row, const Entry& entry, std::index_sequence<words...>) {
+    (row.word[words].store(entry.word[words], std::memory_order_release), ...);
+  }
 
   std::array<Line, kept> lines_{};
   std::array<std::array<std::atomic<std::uint64_t>, Entry::words - Entry::hot>, kept> rest_{};

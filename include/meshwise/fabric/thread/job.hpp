@@ -52,7 +52,8 @@ class ThreadJob {
     groups_.push_back(poison);
   }
 
-  /// Remembers why a rank ended, and aborts all groups.
+  /// Remembers why a rank ended, and aborts all groups. rank: of the job; negative: ranks that have left a group have
+  /// found it out.
   void fail(int rank, std::exception_ptr error) {
     const std::lock_guard<std::mutex> lock(mutex_);
     failures_.push_back(Failure{error, false});
@@ -68,9 +69,9 @@ class ThreadJob {
     } catch (...) {}
     if (failures_.size() > 1) return;
     cause_.code = Code::aborted;
-    cause_.found = "rank " + std::to_string(rank) + " of the job failed: " + text;
+    cause_.found = (rank < 0 ? "ranks left a group: " : "rank " + std::to_string(rank) + " of the job failed: ") + text;
     cause_.remedy = "look for the cause there";
-    cause_.ranks = {rank};
+    if (rank >= 0) cause_.ranks = {rank};
     for (const auto& group : groups_) {
       if (const auto poison = group.lock()) poison->put(cause_);
     }

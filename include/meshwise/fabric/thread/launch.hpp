@@ -29,21 +29,22 @@ struct LaunchOptions {
   std::optional<Settings> settings = {};  ///< what is forced; without it, Settings::from_environment()
 };
 
-/// Runs `program(Communicator&)` on `ranks` new threads of this process and returns when all have ended.
+namespace detail {
+
+/// A program of unknown type: what to call with it and a communicator.
+struct Program {
+  void (*call)(void* object, Communicator& communicator);
+  void* object;
+};
+
+/// What `launch` does, whatever the type of the program.
 ///
-/// ranks: 1 to 4096. program: called once per rank, at the same time, through one shared reference. Ranks that return
-/// or throw have left: whoever still waits for them gets an Error.
-/// Cost: one thread per rank. Nothing is pinned. The number of usable cores is looked up here and decides how waits
-/// spend their time, so restrict the process before. MESHWISE_ALGORITHM and MESHWISE_LANES are read here, once for all
-/// ranks and all groups that they will form (see Settings).
-/// Errors: if a rank throws, all others are aborted; when all have ended, the first cause is thrown once, as it was.
-/// `invalid_argument` for an impossible number of ranks, another one than the topology has, or an environment that does
-/// not say what it should; `out_of_memory` if threads cannot be created; then the
-/// program has not been called.
-template <class F>
-void launch(int ranks, const LaunchOptions& options, F&& program) {
-  if (ranks < 1 || ranks > detail::most_threads) {
-    fail("launch", "1 to " + std::to_string(detail::most_threads) + " ranks", std::to_string(ranks),
+/// A template with nothing to choose: it is compiled where it is called, and where many files start ranks, in one of
+/// them: `extern template void launch_threads<>(int, const LaunchOptions&, Program);` leaves it to that one.
+template <class = void>
+void launch_threads(int ranks, const LaunchOptions& options, Program program) {
+  if (ranks < 1 || ranks > most_threads) {
+    fail("launch", "1 to " + std::to_string(most_threads) + " ranks", std::to_string(ranks),
          "choose another number of ranks");
   }
   if (!(options.deadline >= 0)) {
@@ -56,22 +57,22 @@ void launch(int ranks, const LaunchOptions& options, F&& program) {
          "describe the ranks that are started");
   }
   const auto job =
-      std::make_shared<detail::ThreadJob>(ranks, options.settings ? *options.settings : Settings::from_environment());
-  const auto world = detail::ThreadGroup::make(job, flat ? Topology::flat(ranks) : options.topology, options.messages);
+      std::make_shared<ThreadJob>(ranks, options.settings ? *options.settings : Settings::from_environment());
+  const auto world = ThreadGroup::make(job, flat ? Topology::flat(ranks) : options.topology, options.messages);
   enum class Start { pending, go, cancelled };
   std::atomic<Start> start{Start::pending};
 
   const auto body = [&](int rank) {
-    detail::Backoff backoff(job->crowded());
+    Backoff backoff(job->crowded());
     while (start.load(std::memory_order_acquire) == Start::pending) backoff.pause();
     if (start.load(std::memory_order_acquire) == Start::cancelled) return;
     Communicator communicator;
     try {
-      auto endpoint = std::make_unique<detail::ThreadEndpoint>(world, rank, rank == 0);
+      auto endpoint = std::make_unique<ThreadEndpoint>(world, rank, rank == 0);
       endpoint->set_deadline(options.deadline);
       endpoint->set_axis(options.name);
       communicator = Communicator(std::move(endpoint));
-      program(communicator);
+      program.call(program.object, communicator);
     } catch (...) {
       job->fail(rank, std::current_exception());
     }
@@ -98,6 +99,30 @@ void launch(int ranks, const LaunchOptions& options, F&& program) {
     throw Error(std::move(report));
   }
   job->rethrow();
+}
+
+}  // namespace detail
+
+/// Runs `program(Communicator&)` on `ranks` new threads of this process and returns when all have ended.
+///
+/// ranks: 1 to 4096. program: called once per rank, at the same time, through one shared reference. Ranks that return
+/// or throw have left: whoever still waits for them gets an Error.
+/// Cost: one thread per rank. Nothing is pinned. The number of usable cores is looked up here and decides how waits
+/// spend their time, so restrict the process before. MESHWISE_ALGORITHM and MESHWISE_LANES are read here, once for all
+/// ranks and all groups that they will form (see Settings).
+/// Errors: if a rank throws, all others are aborted; when all have ended, the first cause is thrown once, as it was.
+/// `mismatch` if ranks have left a group after different calls and nothing else has shown it before.
+/// `invalid_argument` for an impossible number of ranks, another one than the topology has, or an environment that does
+/// not say what it should; `out_of_memory` if threads cannot be created; then the
+/// program has not been called.
+template <class F>
+void launch(int ranks, const LaunchOptions& options, F&& program) {
+  auto run = [&program](Communicator& communicator) { program(communicator); };
+  detail::launch_threads(ranks, options,
+                         detail::Program{[](void* object, Communicator& communicator) {
+                                           (*static_cast<decltype(run)*>(object))(communicator);
+                                         },
+                                         &run});
 }
 
 /// The same with default options.

@@ -22,6 +22,7 @@ namespace meshwise::detail {
 class ThreadMail : public ThreadMember {
  public:
   using ThreadMember::ThreadMember;
+  ~ThreadMail() override { agenda()->remove(&expected_); }
 
   /// Up to Envelope::buffered bytes are copied, and the message is on its way; more is read by the receiver where it
   /// lies. A message to oneself is always copied: it can only be received later.
@@ -79,6 +80,14 @@ class ThreadMail : public ThreadMember {
   }
 
  protected:
+  void expectations_changed() override {
+    looked_ = false;
+    const bool any = !expectations().empty();
+    if (any == listed_) return;
+    any ? agenda()->add(&expected_) : agenda()->remove(&expected_);
+    listed_ = any;
+  }
+
   /// Tags of the library's own messages; users' tags are below.
   static constexpr std::uint64_t internal_tag = std::uint64_t{1} << 63;
 
@@ -144,10 +153,41 @@ class ThreadMail : public ThreadMember {
     std::shared_ptr<Envelope> envelope_;
   };
 
+  /// What is expected here, as an item of the agenda.
+  class Expected final : public Backlog {
+   public:
+    explicit Expected(ThreadMail& mail) : mail_(mail) {}
+    void advance_aside() override { mail_.receive_expected(); }
+
+   private:
+    ThreadMail& mail_;
+  };
+
+  /// Receives what is expected and has arrived, in the middle of another wait, which comes back as it was. Looks only
+  /// if a message has come since, or one was taken that others may have had to let pass.
+  void receive_expected() {
+    const std::uint64_t posted = group_->inbox(rank()).posted();
+    if (looked_ && posted == posted_ && taken_ == taken_before_) return;
+    struct Aside {
+      ThreadMail& mail;
+      const Waiting waiting = mail.waiting_;
+      const bool aside = mail.aside_;
+      explicit Aside(ThreadMail& owner) : mail(owner) { mail.aside_ = true; }
+      ~Aside() {
+        mail.waiting_ = waiting;
+        mail.aside_ = aside;
+      }
+    } const aside(*this);
+    for (Expectation* const one : expectations()) one->receive_arrived();
+    looked_ = true;
+    posted_ = posted;
+    taken_before_ = taken_;
+  }
+
   /// A loop of tests is a wait: the other rank may wait for what was started here. Not in the tests that an operation
-  /// makes of its own messages, which are part of going on.
+  /// makes of its own messages, nor in those of what is expected, which are part of going on.
   void go_on() {
-    if (!waiting_.collective && !agenda()->empty()) agenda()->advance();
+    if (!waiting_.collective && !aside_ && !agenda()->empty()) agenda()->advance();
   }
 
   void begin_message(const char* verb, std::uint64_t tag, double seconds) {
@@ -157,6 +197,7 @@ class ThreadMail : public ThreadMember {
 
   /// Takes a message that has arrived, if it is the right one.
   void accept(int from, Envelope& envelope, void* data, std::size_t bytes) {
+    ++taken_;
     Entry entry;
     const bool other = waiting_.collective && disagrees(from, entry);
     if (other || envelope.bytes != bytes) {
@@ -168,6 +209,11 @@ class ThreadMail : public ThreadMember {
 
   Report wrong_size(int from, std::size_t wanted, std::size_t sent) const {
     Report problem = report(Code::mismatch, from);
+    if (waiting_.collective && own_.operation() == Operation::all_to_all && own_.lanes() <= 1) {
+      const std::uint64_t unit = own_.element_size();
+      describe_unequal_ends(problem, from, sent / unit, rank(), wanted / unit);
+      return problem;
+    }
     problem.expected = std::to_string(wanted) + " bytes from rank " + std::to_string(from) + " (receive on rank " +
                        std::to_string(rank()) + ")";
     problem.found = std::to_string(sent) + " bytes (send on rank " + std::to_string(from) + ")";
@@ -181,6 +227,13 @@ class ThreadMail : public ThreadMember {
     envelope.state.store(Envelope::State::refused, std::memory_order_release);
     leave();
   }
+
+  Expected expected_{*this};
+  bool listed_ = false;             ///< on the agenda
+  bool looked_ = false;             ///< at what has arrived, since expectations changed
+  std::uint64_t posted_ = 0;        ///< messages that had come by then
+  std::uint64_t taken_ = 0;         ///< messages received so far
+  std::uint64_t taken_before_ = 0;  ///< by then
 };
 
 }  // namespace meshwise::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -22,17 +23,17 @@ namespace meshwise::detail {
 
 /// How one thread enters calls, waits for others and leaves after an error: the protocol, without the work.
 ///
-/// A rank enters operation s by publishing its call and its buffers, then progress (s, 1); after step i it publishes
-/// (s, i + 2), after the last one (s, last_step). A plan says which progress of whom each step must see. Before a rank
-/// touches another one's buffers for the first time in an operation it compares their calls. It enters an operation
-/// when the one before is complete.
+/// A rank enters operation s by publishing its call and its buffers; after step i it publishes progress (s, i + 2),
+/// after the last one, or at once if it has none, (s, last_step). A plan says which progress of whom a step must see.
+/// Before a rank touches another one's buffers for the first time in an operation it compares their calls. It enters an
+/// operation when the one before is complete.
 ///
 /// Errors. The first one poisons the group. A rank that must throw first makes sure that nobody is inside a move that
-/// could touch its buffers: it marks itself as left and waits until every other rank has left too, rests, or is past
-/// its last step. Entering publishes progress before it looks at the poison, and leaving sets the poison before it
-/// looks at progress, both in one total order, so that one of the two sees the other. A rank rests while its program
-/// computes between two calls with an operation unfinished; it says that it is here again before it looks at the
-/// poison.
+/// could touch its buffers: it marks itself as left and waits until every other rank has left too, rests, or is not
+/// between its first and its last move. A rank says that it is moving before it looks at the poison, and leaving sets
+/// the poison before it looks at that, both in one total order, so that one of the two sees the other. A rank rests
+/// while its program computes between two calls with an operation unfinished; it says that it is here again before it
+/// looks at the poison.
 class ThreadMember : public Endpoint, protected Backlog {
  public:
   /// agenda: of this rank, the same for all its communicators; null makes a new one.
@@ -48,6 +49,7 @@ class ThreadMember : public Endpoint, protected Backlog {
   ~ThreadMember() override {
     set_background(false);
     const bool thrown = std::uncaught_exceptions() > exceptions_;
+    if (!thrown) take_leave();
     slot_.state.store(thrown ? State::unwinding : State::gone, std::memory_order_seq_cst);
   }
 
@@ -90,16 +92,35 @@ class ThreadMember : public Endpoint, protected Backlog {
 
   /// Publishes a new call. scratch: this rank's scratch slots. harmless: it will touch nobody's memory in this call.
   void enter(const Call& call, const void* scratch, bool harmless) {
-    waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0};
+    wait_for(call);
     rouse();
     if (slot_.state.load(std::memory_order_relaxed) != State::here) leave();
-    own_ = Entry::of(call, scratch, history_);
+    own_.set(call, scratch, history_);
     ++sequence_;
     slot_.write(sequence_, own_);
     peers_[static_cast<std::size_t>(rank())] = buffers(own_);
     met_[static_cast<std::size_t>(rank())] = sequence_;
-    publish(harmless ? last_step : 1, std::memory_order_seq_cst);
+    strangers_ = size() - 1;
+    if (harmless) publish(last_step, std::memory_order_release);
+    if (group_->poison().set()) leave();
+  }
+
+  /// To be called before the first move of an operation. What is ordered here had all the time of the waits before to
+  /// reach the other cores; at entry, or in a line that others read, it would keep everything behind it waiting.
+  void begin_moving() {
+    slot_.moving.store(true, std::memory_order_seq_cst);
     if (group_->poison().set_in_order()) leave();
+  }
+
+  /// To be called after the last move, when progress has been published.
+  void end_moving() { slot_.moving.store(false, std::memory_order_release); }
+
+  /// Takes a call as what is being waited for.
+  void wait_for(const Call& call) { waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0}; }
+
+  [[noreturn, gnu::noinline]] void refuse_entry(const Call& call) {
+    wait_for(call);
+    leave();
   }
 
   void publish(std::uint64_t step, std::memory_order order) {
@@ -116,10 +137,7 @@ class ThreadMember : public Endpoint, protected Backlog {
   /// Returns when the progress of a rank in this operation is at least `step`, and its call is known to agree.
   void await(int peer, std::uint64_t step) {
     const Progressed ready{group_->slot(peer), sequence_, step};
-    if (!ready()) {
-      Backoff backoff(group_->job()->crowded());
-      while (!ready()) idle(backoff, peer, ready);
-    }
+    if (!ready()) wait(peer, ready);
     if (met_[static_cast<std::size_t>(peer)] != sequence_) meet(peer);
   }
 
@@ -165,9 +183,17 @@ class ThreadMember : public Endpoint, protected Backlog {
 
   const std::shared_ptr<ThreadAgenda>& agenda() const { return agenda_; }
 
+  /// Waits for a rank. ready: see inspect. Part of what calls it: after a change of threads every return from a
+  /// function is one that the processor has not foreseen.
+  template <class Ready>
+  [[gnu::always_inline]] void wait(int peer, const Ready& ready) {
+    Backoff backoff(group_->job()->crowded());
+    while (!ready()) idle(backoff, peer, ready);
+  }
+
   /// Spends a moment of a wait for a rank. ready: see inspect.
   template <class Ready>
-  void idle(Backoff& backoff, int peer, const Ready& ready) {
+  [[gnu::always_inline]] void idle(Backoff& backoff, int peer, const Ready& ready) {
     if (!agenda_->empty()) agenda_->advance();
     if (backoff.pause()) inspect(peer, ready, true);
   }
@@ -175,18 +201,26 @@ class ThreadMember : public Endpoint, protected Backlog {
   /// Compares calls with a rank that has entered this operation, and learns its buffers. A rank that is many
   /// operations ahead cannot be compared any more; the plan then cannot need its buffers.
   void meet(int peer) {
-    Entry entry;
-    if (!group_->slot(peer).read(sequence_, entry, false)) return;
-    if (!entry.agrees(own_)) {
-      if (!group_->slot(peer).read(sequence_, entry)) entry = Entry{};
-      differ(peer, entry);
-    }
-    peers_[static_cast<std::size_t>(peer)] = buffers(entry);
+    std::array<std::uint64_t, 4> words;
+    const ThreadSlot::Met met = group_->slot(peer).meet(sequence_, own_, words);
+    if (met == ThreadSlot::Met::later) return;
+    if (met == ThreadSlot::Met::other) refuse_meeting(peer);
+    peers_[static_cast<std::size_t>(peer)] =
+        Addresses{reinterpret_cast<const std::byte*>(words[0]), reinterpret_cast<std::byte*>(words[1]),
+                  reinterpret_cast<std::byte*>(words[2]), reinterpret_cast<const void*>(words[3])};
     met_[static_cast<std::size_t>(peer)] = sequence_;
+    --strangers_;
+  }
+
+  [[noreturn, gnu::noinline]] void refuse_meeting(int peer) {
+    Entry entry;
+    if (!group_->slot(peer).read(sequence_, entry)) entry = Entry{};
+    differ(peer, entry);
   }
 
   /// A rank whose buffers a move needs cannot have left the operation, if it is the same operation.
   void require_met(const Move& move) {
+    if (strangers_ == 0) return;
     const auto check = [this](const std::vector<Piece>& pieces) {
       for (const Piece& piece : pieces) {
         if (met_[static_cast<std::size_t>(piece.rank)] != sequence_) differ(piece.rank, Entry{});
@@ -204,11 +238,12 @@ class ThreadMember : public Endpoint, protected Backlog {
   /// Looks at everything that ends a wait for a rank early. ready: whether the wait has been satisfied after all.
   /// waits: whether this is a wait at all, whose deadline runs.
   template <class Ready>
-  void inspect(int peer, const Ready& ready, bool waits) {
+  [[gnu::noinline]] void inspect(int peer, const Ready& ready, bool waits) {
     if (group_->poison().set()) leave();
     const State state = group_->slot(peer).state.load(std::memory_order_acquire);
     if (state == State::gone || state == State::unwinding) {
       if (ready()) return;
+      if (waiting_.collective) compare(peer);  // another call here says more than that it has left
       // An exception that ends the rank is about to be reported, and says more than that it has left.
       if (waiting_.grace == 0) waiting_.grace = monotonic_nanoseconds() + grace_nanoseconds;
       if (state == State::gone || monotonic_nanoseconds() > waiting_.grace) abandon(peer);
@@ -249,13 +284,23 @@ class ThreadMember : public Endpoint, protected Backlog {
     Report problem = report(Code::mismatch, peer);
     Entry mine = own_, theirs = entry;
     const std::uint64_t back = entry.word[Entry::verb] != 0 ? first_difference(peer, mine, theirs) : 0;
+    contrast(problem, peer, mine, theirs, sequence_ - back);
+    if (back > 0) problem.found += ", " + std::to_string(back) + (back == 1 ? " call" : " calls") + " before this one";
+    return problem;
+  }
+
+  /// Says how the calls of this rank and another one differ, which are operation `number`.
+  void contrast(Report& problem, int peer, const Entry& mine, const Entry& theirs, std::uint64_t number) const {
     const bool known = theirs.word[Entry::verb] != 0;
     problem.expected = "the same call on all ranks";
     problem.found = "rank " + std::to_string(rank()) + ": " + mine.describe() + ", rank " + std::to_string(peer) +
                     ": " + (known ? theirs.describe() : std::string("a later call"));
-    if (back > 0) problem.found += ", " + std::to_string(back) + (back == 1 ? " call" : " calls") + " before this one";
-    problem.remedy = std::string("the calls differ in ") + (known ? Entry::difference(mine, theirs) : "their order");
-    return problem;
+    std::string difference;
+    if (known && Entry::nearly_agree(mine, theirs)) {
+      difference = CallNotes::difference(slot_.notes, group_->slot(peer).notes, number, rank(), peer);
+    }
+    if (difference.empty()) difference = known ? Entry::difference(mine, theirs) : "their order";
+    problem.remedy = "the calls differ in " + difference;
   }
 
   /// A call in which nobody heard from everybody may have been another one elsewhere, which shows in the signatures of
@@ -270,6 +315,63 @@ class ThreadMember : public Endpoint, protected Backlog {
       return sequence_ - number;
     }
     return 0;
+  }
+
+  /// Calls in which nobody hears from everybody may have been others elsewhere. If no later call has shown it, leaving
+  /// does: a rank compares a hash of all its calls with those of its neighbours, if these have left before. If not
+  /// all ranks have the same, two neighbours differ.
+  void take_leave() noexcept {
+    if (group_->poison().set()) return;
+    const std::uint64_t own = (history_ ^ sequence_ * 0x9e3779b97f4a7c15U) | 1;
+    slot_.farewell.store(own, std::memory_order_seq_cst);
+    for (const int peer : {(rank() + 1) % size(), (rank() + size() - 1) % size()}) {
+      const std::uint64_t theirs = group_->slot(peer).farewell.load(std::memory_order_seq_cst);
+      if (theirs == 0 || theirs == own) continue;
+      try {
+        group_->job()->fail(-1, std::make_exception_ptr(Error(parting(peer))));
+      } catch (...) {
+        // Without memory for the text a poisoned group must do.
+        abort("ranks have made different calls");
+      }
+      return;
+    }
+  }
+
+  /// The first difference between the calls of this rank and one that has left, as far as they are kept.
+  Report parting(int peer) const {
+    const ThreadSlot& other = group_->slot(peer);
+    const std::uint64_t reached = sequence_of(other.progress.load(std::memory_order_acquire));
+    const std::uint64_t last = reached > sequence_ ? reached : sequence_;
+    Report problem = report(Code::mismatch, peer);
+    problem.axis = axis();
+    Entry mine, theirs;
+    for (problem.sequence = last + 1 > ThreadSlot::kept ? last + 1 - ThreadSlot::kept : 1; problem.sequence <= last;
+         ++problem.sequence) {
+      const bool here = slot_.read(problem.sequence, mine);
+      const bool there = other.read(problem.sequence, theirs);
+      if (here && there) {
+        if (mine.agrees(theirs)) continue;
+        problem.operation = mine.pointer<const char>(Entry::verb);
+        contrast(problem, peer, mine, theirs, problem.sequence);
+        problem.found += ", which showed when they left the group";
+        return problem;
+      }
+      if (problem.sequence <= (reached < sequence_ ? reached : sequence_)) continue;  // not kept any more
+      const Entry& more = here ? mine : theirs;
+      problem.operation = more.pointer<const char>(Entry::verb);
+      problem.expected = "as many calls on all ranks when they leave the group";
+      problem.found = "rank " + std::to_string(here ? rank() : peer) + ": " + more.describe() + ", after which rank " +
+                      std::to_string(here ? peer : rank()) + " had left";
+      problem.remedy = "let all ranks make the same calls before they return";
+      return problem;
+    }
+    problem.operation = "leaving the group";
+    problem.sequence = 0;
+    problem.expected = "the same calls on all ranks";
+    problem.found = "rank " + std::to_string(rank()) + " and rank " + std::to_string(peer) +
+                    " with others, more than " + std::to_string(ThreadSlot::kept) + " calls ago";
+    problem.remedy = "call a barrier more often to find out where";
+    return problem;
   }
 
   [[noreturn]] void abandon(int peer) {
@@ -288,7 +390,7 @@ class ThreadMember : public Endpoint, protected Backlog {
     problem.found = "rank " + std::to_string(rank()) + " still waiting for ";
     for (int late = 0; waiting_.collective && late < size(); ++late) {
       const std::uint64_t reached = sequence_of(group_->slot(late).progress.load(std::memory_order_acquire));
-      if (reached >= sequence_) continue;
+      if (reached >= sequence_ || group_->slot(late).entered(sequence_)) continue;
       problem.ranks.push_back(late);
       if (problem.ranks.size() > most_named) continue;
       if (problem.ranks.size() > 1) problem.found += "; ";
@@ -317,9 +419,18 @@ class ThreadMember : public Endpoint, protected Backlog {
   /// Performs work that calls what a program brings, such as a reduction: whatever that throws ends the group.
   template <class Work>
   void guarded(const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      end_group();
+    }
+  }
+
+  /// In a handler: ends the group because of the exception at hand.
+  [[noreturn, gnu::noinline]] void end_group() {
     std::string text = "an exception that is no std::exception";
     try {
-      return work();
+      throw;
     } catch (const Error& error) {
       if (!group_->poison().set()) stop(error.report());
       throw;
@@ -347,8 +458,7 @@ class ThreadMember : public Endpoint, protected Backlog {
     for (int peer = 0; peer < size(); ++peer) {
       const ThreadSlot& slot = group_->slot(peer);
       Backoff backoff(group_->job()->crowded());
-      while (slot.state.load(std::memory_order_seq_cst) == State::here &&
-             step_of(slot.progress.load(std::memory_order_seq_cst)) != last_step) {
+      while (slot.state.load(std::memory_order_seq_cst) == State::here && slot.moving.load(std::memory_order_seq_cst)) {
         backoff.pause();
       }
     }
@@ -380,6 +490,7 @@ class ThreadMember : public Endpoint, protected Backlog {
   Waiting waiting_;
   std::vector<Addresses> peers_;    ///< buffers of the ranks that have been met in this operation
   std::vector<std::uint64_t> met_;  ///< the operation in which each rank was met last
+  int strangers_ = 0;               ///< ranks that have not been met in this operation
   int exceptions_;                  ///< in flight when this was made
   bool resting_ = false;            ///< the state that the others see is `resting`
   bool background_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "meshwise/fabric/thread/small.hpp"
 #include "meshwise/schedule/contract.hpp"
 #include "meshwise/schedule/select.hpp"
+#include "meshwise/schedule/settings.hpp"
 #include "meshwise/schedule/verify.hpp"
 
 namespace meshwise::detail {
@@ -32,7 +34,8 @@ class ThreadPerformer : public ThreadSmall {
   ThreadPerformer(std::shared_ptr<ThreadGroup> group, int rank, bool speaks, std::shared_ptr<ThreadAgenda> agenda)
       : ThreadSmall(std::move(group), rank, std::move(agenda)),
         speaks_(speaks),
-        threshold_(streaming_threshold(group_->job()->cores())) {}
+        threshold_(streaming_threshold(group_->job()->cores())),
+        least_(threshold_ / 2 / static_cast<std::uint64_t>(size())) {}
 
   std::string explain(const Question& question) override {
     Question asked = question;
@@ -63,20 +66,30 @@ class ThreadPerformer : public ThreadSmall {
   /// Valid until the next question, or as long as the handles live.
   ThreadPlan plan(const Call& call, Handles* keep = nullptr) {
     if (call.count == 0) return {};
+    Recent& recent = recent_[static_cast<std::size_t>(call.shape.operation)];
+    if (!recent.is(call)) {
+      Handles handles;
+      look_up(call, handles);
+      recent = Recent(call, std::move(handles));
+    }
+    if (keep != nullptr) *keep = recent.handles;
+    return recent.handles.plan();
+  }
+
+ private:
+  void look_up(const Call& call, Handles& handles) {
     const Choice choice = choose(call);
     const auto resolve = [&] { return selector().catalogue().find(choice.algorithm); };
     if (group_->messages()) {
-      const auto& found = lowered_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve,
-                                        call.finishing != nullptr);
-      if (keep != nullptr) keep->lowered = found;
-      return {nullptr, found.get()};
+      handles.lowered = lowered_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve,
+                                      call.finishing != nullptr);
+    } else {
+      handles.memory = plans_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve,
+                                   call.finishing != nullptr);
     }
-    const auto& found = plans_.find(call.shape, choice.algorithm, call.generator, choice.lanes, rank(), resolve,
-                                    call.finishing != nullptr);
-    if (keep != nullptr) keep->memory = found;
-    return {found.get(), nullptr};
   }
 
+ protected:
   /// Enters an operation. call and plan stay where they are until it is complete. Whatever can fail for lack of memory
   /// happens before the others count on this rank.
   void begin(const Call& call, const ThreadPlan& plan) {
@@ -91,7 +104,8 @@ class ThreadPerformer : public ThreadSmall {
       const Plan& steps = plan.memory->plan;
       MoveOptions options{0, steps.lanes, plan.memory->finishes};
       next.finishing = options.finishing;
-      next.streaming = plan.memory->settled && footprint(call) >= threshold_;
+      next.streaming =
+          plan.memory->settled && call.count * call.element_size >= least_ && footprint(call) >= threshold_;
       if (steps.scratch_slots > 0) {
         const ScratchLayout layout = scratch_layout(call, blocks(call.shape), steps.lanes);
         options.scratch_slot = layout.slot;
@@ -131,6 +145,45 @@ class ThreadPerformer : public ThreadSmall {
   static constexpr std::uint64_t split_signature = 0x73706c6974;  // tells a split from an all_gather
 
  private:
+  /// The last call of an operation, as far as its plan depends on it, and the plan: most calls are like the one before.
+  struct Recent {
+    Recent() = default;
+    Recent(const Call& call, Handles plans)
+        : known(call.algorithm != Algorithm::custom && call.shape.routes == nullptr),
+          split(call.signature == split_signature),
+          commutative(call.commutative),
+          reproducible(call.reproducible),
+          own_context(call.regions.own_bytes > 0),
+          finishing(call.finishing != nullptr),
+          in_place(call.shape.in_place),
+          algorithm(call.algorithm),
+          lanes(call.lanes),
+          root(call.shape.root),
+          bytes(call.count * call.element_size),
+          handles(std::move(plans)) {}
+
+    bool is(const Call& call) const {
+      return known && bytes == call.count * call.element_size && algorithm == call.algorithm && lanes == call.lanes &&
+             root == call.shape.root && in_place == call.shape.in_place && finishing == (call.finishing != nullptr) &&
+             commutative == call.commutative && reproducible == call.reproducible &&
+             own_context == (call.regions.own_bytes > 0) && split == (call.signature == split_signature) &&
+             call.shape.routes == nullptr;
+    }
+
+    bool known = false;
+    bool split = false;
+    bool commutative = false;
+    bool reproducible = false;
+    bool own_context = false;
+    bool finishing = false;
+    bool in_place = false;
+    Algorithm algorithm = Algorithm::automatic;
+    int lanes = 0;
+    int root = 0;
+    std::uint64_t bytes = 0;
+    Handles handles;
+  };
+
   /// The operation that this rank has entered, and how far it is.
   struct Active {
     const Call* call = nullptr;
@@ -148,25 +201,33 @@ class ThreadPerformer : public ThreadSmall {
     Active& active = active_;
     const Plan& plan = active.plan.memory->plan;
     const auto addresses = [this](int peer) -> const Addresses& { return peers_[static_cast<std::size_t>(peer)]; };
-    for (; active.step < plan.steps.size(); ++active.step, active.wait = 0) {
+    for (const std::size_t steps = plan.steps.size(); active.step < steps; ++active.step, active.wait = 0) {
       const Step& step = plan.steps[active.step];
-      for (; active.wait < step.waits.size(); ++active.wait) {
-        const Wait& wait = step.waits[active.wait];
-        if (!arrive<blocking>(wait.rank, static_cast<std::uint64_t>(wait.step))) return false;
-      }
+      if (!pass<blocking>(step.waits)) return false;
       rouse();
-      if (group_->poison().set()) leave();
+      if (active.step == 0) {
+        begin_moving();
+      } else if (group_->poison().set()) {
+        leave();
+      }
       require_met(step.move);
       try {
         mover_.perform(step.move, step.lane, addresses, active.streaming);
       } catch (const Error& error) {
         stop(error.report());
       }
-      publish(active.step + 1 == plan.steps.size() ? last_step : active.step + 2, std::memory_order_release);
+      publish(active.step + 1 == steps ? last_step : active.step + 2, std::memory_order_release);
+      if (active.step + 1 == steps) end_moving();
     }
-    for (; active.wait < plan.exit.size(); ++active.wait) {
-      const Wait& wait = plan.exit[active.wait];
-      if (!arrive<blocking>(wait.rank, static_cast<std::uint64_t>(wait.step))) return false;
+    return pass<blocking>(plan.exit);
+  }
+
+  /// Whether all of some waits are over, from the one on that was at hand.
+  template <bool blocking>
+  bool pass(const std::vector<Wait>& waits) {
+    const std::size_t number = waits.size();
+    for (std::size_t& at = active_.wait; at < number; ++at) {
+      if (!arrive<blocking>(waits[at].rank, static_cast<std::uint64_t>(waits[at].step))) return false;
     }
     return true;
   }
@@ -235,7 +296,7 @@ class ThreadPerformer : public ThreadSmall {
     } else {
       return;
     }
-    fail(call.verb, wanted, generator.name, "choose another algorithm", rank());
+    fail(call.verb, wanted, generator.description(), "choose another algorithm", rank());
   }
 
   /// Whether the caller's own generator keeps the order that the call needs: that of the ranks, and for reproducible
@@ -272,11 +333,13 @@ class ThreadPerformer : public ThreadSmall {
 
   bool speaks_;
   std::uint64_t threshold_;
+  std::uint64_t least_;  ///< no footprint of fewer bytes in a vector reaches the threshold
   std::vector<std::byte> scratch_;
   Mover mover_;
   Messenger messenger_;
   PlanCache<MemoryPlan> plans_;
   PlanCache<LoweredPlan> lowered_;
+  std::array<Recent, static_cast<std::size_t>(operation_count)> recent_;
   std::unique_ptr<Selector> selector_;  ///< from the first call on that moves something
   Active active_;
   std::vector<Verified> verified_;

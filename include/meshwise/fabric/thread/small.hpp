@@ -6,6 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "meshwise/collective/call.hpp"
@@ -14,8 +17,24 @@
 #include "meshwise/fabric/thread/mail.hpp"
 #include "meshwise/fabric/thread/windows.hpp"
 #include "meshwise/schedule/contract.hpp"
+#include "meshwise/schedule/settings.hpp"
 
 namespace meshwise::detail {
+
+/// A set of operations.
+class OperationSet {
+ public:
+  template <class... Some>
+  constexpr OperationSet(Some... operations) : bits_((bit(operations) | ... | 0U)) {}
+
+  constexpr void add(Operation operation) { bits_ |= bit(operation); }
+  constexpr bool has(Operation operation) const { return (bits_ & bit(operation)) != 0; }
+
+ private:
+  static constexpr std::uint32_t bit(Operation operation) { return 1U << static_cast<unsigned>(operation); }
+
+  std::uint32_t bits_;
+};
 
 /// Small collectives in one rendezvous: every rank that has something to give writes it beside a sequence word, and
 /// the others read it there. Nobody touches anybody's buffers, so there is nothing to wait for at the end, and a rank
@@ -27,42 +46,44 @@ namespace meshwise::detail {
 /// is written while their data is on its way.
 class ThreadSmall : public ThreadMail {
  public:
-  using ThreadMail::ThreadMail;
+  ThreadSmall(std::shared_ptr<ThreadGroup> group, int rank, std::shared_ptr<ThreadAgenda> agenda)
+      : ThreadMail(std::move(group), rank, std::move(agenda)),
+        windows_(group_->windows()),
+        capacity_(windows_.capacity()),
+        excluded_(excluded(group_->job()->settings())),
+        sources_(static_cast<std::size_t>(size())),
+        shifted_(sources_),
+        given_(static_cast<std::size_t>(size())) {}
 
  protected:
   /// Whether a call is done here. All ranks find the same: only what they agree on decides.
   bool is_small(const Call& call) const {
-    const std::size_t capacity = group_->windows().capacity();
-    if (capacity == 0 || call.algorithm != Algorithm::automatic || call.lanes != 0) return false;
-    const Settings::Forced& forced = group_->job()->settings().of(call.shape.operation);
-    if (forced.algorithm != Algorithm::automatic || forced.lanes != 0) return false;
-    if (call.count > capacity || call.count * call.element_size > capacity) return false;
+    if (call.algorithm != Algorithm::automatic || call.lanes != 0 || excluded_.has(call.shape.operation)) return false;
+    if (call.count > capacity_ || call.count * call.element_size > capacity_) return false;
     if (call.count == 0) return true;
     if (call.regions.own_bytes > 0 || call.shape.operation == Operation::exchange) return false;
     return call.regions.contiguous || size() <= 8;  // otherwise places in a window are sums of sizes
   }
 
   /// The whole of a small call.
-  void run_small(const Call& call) {
-    const Entry entry = enter_window(call);
+  [[gnu::always_inline]] void run_small(const Call& call) {
+    enter_window(call);
     if (posts(call)) {
-      if (held() > settled_) {
-        describe(call, entry);
-        await_readers<true>();
-      }
+      if (held() > settled_) await_readers_first(call);
       post(call);
     }
-    describe(call, entry);
-    const auto [first, last] = givers(call);
-    for (int peer = first; peer < last; ++peer) await_window<true>(peer);
-    finish(call, first, last);
+    describe(call);
+    const Givers givers = givers_of(call);
+    hear<true>(call, givers.first, givers.last);
+    finish(call, givers);
   }
 
   /// The same for a started one, as far as it gets without waiting.
   void begin_small(const Call& call) {
-    describe(call, enter_window(call));
+    enter_window(call);
+    describe(call);
     posted_ = !posts(call);
-    next_ = givers(call).first;
+    next_ = givers_of(call).first;
   }
   template <bool blocking>
   bool advance_small(const Call& call) {
@@ -71,24 +92,45 @@ class ThreadSmall : public ThreadMail {
       post(call);
       posted_ = true;
     }
-    const auto [first, last] = givers(call);
-    for (; next_ < last; ++next_) {
-      if (!await_window<blocking>(next_)) return false;
-    }
-    finish(call, first, last);
+    const Givers givers = givers_of(call);
+    next_ = hear<blocking>(call, next_, givers.last);
+    if (next_ < givers.last) return false;
+    finish(call, givers);
     return true;
   }
 
  private:
+  static constexpr OperationSet mutual{Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
+                                       Operation::all_to_all};  ///< all hear from all
+  static constexpr OperationSet scans{Operation::inclusive_scan, Operation::exclusive_scan};
+  static constexpr OperationSet from_root{Operation::broadcast, Operation::scatter};
+  static constexpr OperationSet of_parts{Operation::all_gather, Operation::gather};  ///< an input is one slot
+  static constexpr OperationSet of_places{Operation::reduce_scatter, Operation::all_gather, Operation::gather,
+                                          Operation::all_to_all,
+                                          Operation::scatter};  ///< an output is not the whole of each window
+
+  /// The operations that are not done here.
+  OperationSet excluded(const Settings& settings) const {
+    OperationSet result;
+    for (int i = 0; i < operation_count; ++i) {
+      const auto operation = static_cast<Operation>(i);
+      if (capacity_ == 0 || settings.of(operation) != Settings::Forced{}) result.add(operation);
+    }
+    return result;
+  }
+
   struct Givers {
     int first;
     int last;
   };
 
   /// The ranks whose windows this one reads: first to last - 1.
-  Givers givers(const Call& call) const {
+  Givers givers_of(const Call& call) const {
+    if (call.count == 0 || mutual.has(call.shape.operation)) return {0, size()};
+    return some_givers(call);
+  }
+  [[gnu::noinline]] Givers some_givers(const Call& call) const {
     const bool root = rank() == call.shape.root;
-    if (call.count == 0) return {0, size()};
     switch (call.shape.operation) {
       case Operation::reduce:
       case Operation::gather: return {0, root ? size() : 0};
@@ -101,7 +143,9 @@ class ThreadSmall : public ThreadMail {
     }
   }
 
-  bool posts(const Call& call) const { return call.count == 0 || input_slots(call.shape, rank()) > 0; }
+  bool posts(const Call& call) const {
+    return call.count == 0 || !from_root.has(call.shape.operation) || rank() == call.shape.root;
+  }
 
   /// Two short chains of multiplications instead of a long one: they lie before the data leaves.
   static std::uint64_t hash_of(const Entry& entry) {
@@ -113,23 +157,17 @@ class ThreadSmall : public ThreadMail {
     return hash;
   }
 
-  Entry enter_window(const Call& call) {
+  [[gnu::always_inline]] void enter_window(const Call& call) {
     rouse();
-    if (slot_.state.load(std::memory_order_relaxed) != State::here) {
-      waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0};
-      leave();
-    }
+    if (slot_.state.load(std::memory_order_relaxed) != State::here) refuse_entry(call);
     ++sequence_;
-    const Entry entry = Entry::of(call, nullptr, history_);
-    hash_ = hash_of(entry);
-    history_ = hash_;
-    return entry;
+    own_.set(call, nullptr, history_);
+    history_ = hash_of(own_);
   }
 
   /// What errors and mismatched ranks need to know of this call.
-  void describe(const Call& call, const Entry& entry) {
-    waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0};
-    own_ = entry;
+  [[gnu::always_inline]] void describe(const Call& call) {
+    wait_for(call);
     slot_.write(sequence_, own_);
     publish(last_step, std::memory_order_release);
     if (group_->poison().set()) leave();
@@ -138,22 +176,28 @@ class ThreadSmall : public ThreadMail {
   /// The operation that the own window of this turn still holds.
   std::uint64_t& held() { return held_[sequence_ % Windows::depth]; }
 
-  void post(const Call& call) {
-    Windows& windows = group_->windows();
-    windows.bytes(rank(), sequence_) = call.count > 0 ? pack(call, windows.data(rank(), sequence_)) : 0;
+  [[gnu::always_inline]] void post(const Call& call) {
+    Windows::Window& window = windows_.at(rank(), sequence_);
+    const std::size_t bytes = call.count > 0 ? pack(call, window.data()) : 0;
+    given_[static_cast<std::size_t>(rank())] = bytes;
     held() = sequence_;
-    windows.hash(rank(), sequence_) = hash_;
-    windows.sequence(rank(), sequence_).store(sequence_, std::memory_order_release);
+    window.bytes = bytes;
+    window.hash = history_;
+    window.sequence.store(sequence_, std::memory_order_release);
   }
 
   /// Before an own window is written again everybody must have read it. Operations in which all hear from all settle
   /// that by themselves; only a row of rooted ones comes here.
+  [[gnu::noinline]] void await_readers_first(const Call& call) {
+    describe(call);
+    await_readers<true>();
+  }
   template <bool blocking>
   bool await_readers() {
     const std::uint64_t number = held();
     for (int peer = 0; peer < size(); ++peer) {
       if (peer == rank()) continue;
-      const Windows::Word& finished = group_->windows().finished(peer);
+      const Windows::Word& finished = windows_.finished(peer);
       if (!reach<blocking>(peer, [&] { return finished.load(std::memory_order_acquire) >= number; })) return false;
     }
     settled_ = number;
@@ -161,11 +205,10 @@ class ThreadSmall : public ThreadMail {
   }
 
   template <bool blocking, class Ready>
-  bool reach(int peer, const Ready& ready) {
+  [[gnu::always_inline]] bool reach(int peer, const Ready& ready) {
     if (ready()) return true;
     if constexpr (blocking) {
-      Backoff backoff(group_->job()->crowded());
-      while (!ready()) idle(backoff, peer, ready);
+      wait(peer, ready);
       return true;
     } else {
       inspect(peer, ready, false);
@@ -173,14 +216,31 @@ class ThreadSmall : public ThreadMail {
     }
   }
 
+  /// Waits for the windows of ranks first to last - 1, and learns what they hold. Returns the first that has not been
+  /// written, or last.
   template <bool blocking>
-  bool await_window(int peer) {
-    if (peer == rank()) return true;
-    Windows& windows = group_->windows();
-    const Windows::Word& word = windows.sequence(peer, sequence_);
-    if (!reach<blocking>(peer, [&] { return word.load(std::memory_order_acquire) >= sequence_; })) return false;
-    if (windows.hash(peer, sequence_) != hash_) mismatch(peer);
-    return true;
+  [[gnu::always_inline]] int hear(const Call& call, int first, int last) {
+    const std::uint64_t sequence = sequence_;
+    const std::uint64_t hash = history_;
+    for (int peer = first; peer < last; ++peer) {
+      const auto place = static_cast<std::size_t>(peer);
+      Windows::Window* const window = &windows_.at(peer, sequence);
+      if (peer == rank()) {
+        // The own window is on its way to the others' caches, and reading it here would fetch it back. A scan may write
+        // its output before it has read all of its input.
+        const bool direct = call.regions.contiguous && call.shape.operation != Operation::inclusive_scan;
+        sources_[place] = direct ? call.input : window->data();
+        continue;
+      }
+      if (window->sequence.load(std::memory_order_acquire) < sequence) {
+        const auto ready = [=] { return window->sequence.load(std::memory_order_acquire) >= sequence; };
+        if (!reach<blocking>(peer, ready)) return peer;
+      }
+      if (window->hash != hash) mismatch(peer);
+      sources_[place] = window->data();
+      given_[place] = window->bytes;
+    }
+    return last;
   }
 
   /// A rank posts before it describes its call.
@@ -193,21 +253,17 @@ class ThreadSmall : public ThreadMail {
   }
 
   /// What the awaited windows hold becomes the result.
-  void finish(const Call& call, int first, int last) {
-    Windows& windows = group_->windows();
-    if (call.count > 0 && first < last) {
-      for (int peer = first; peer < last; ++peer) {
-        sources_[static_cast<std::size_t>(peer)] = windows.data(peer, sequence_);
+  [[gnu::always_inline]] void finish(const Call& call, const Givers& givers) {
+    if (call.count > 0 && givers.first < givers.last) {
+      if (call.regions.contiguous && !of_places.has(call.shape.operation)) {
+        apply(call, givers.first, givers.last, 0, call.output, call.count);
+      } else {
+        deliver(call, givers.first, givers.last);
       }
-      // The own window is on its way to the others' caches, and reading it here would fetch it back. A scan may write
-      // its output before it has read all of its input.
-      const bool scans = call.shape.operation == Operation::inclusive_scan;
-      if (call.regions.contiguous && !scans) sources_[static_cast<std::size_t>(rank())] = call.input;
-      deliver(call, first, last);
     }
     // Whoever has posted this one has finished the one before.
-    if (last - first == size()) settled_ = sequence_ - 1;
-    windows.finished(rank()).store(sequence_, std::memory_order_release);
+    if (givers.last - givers.first == size()) settled_ = sequence_ - 1;
+    windows_.finished(rank()).store(sequence_, std::memory_order_release);
   }
 
   static Region locate(const Call& call, Buffer buffer, int rank, int slot) {
@@ -226,18 +282,19 @@ class ThreadSmall : public ThreadMail {
 
   /// The own input, slot after slot; returns its bytes. Regions are only believed as far as the window goes.
   std::size_t pack(const Call& call, std::byte* to) {
+    if (!call.regions.contiguous || of_parts.has(call.shape.operation)) return pack_slots(call, to);
+    const std::size_t bytes = call.count * call.element_size;
+    std::memcpy(to, call.input, bytes);
+    return bytes;
+  }
+  [[gnu::noinline]] std::size_t pack_slots(const Call& call, std::byte* to) {
     const std::byte* const from = static_cast<const std::byte*>(call.input);
-    const int slots = input_slots(call.shape, rank());
-    if (call.regions.contiguous && slots == size()) {
-      std::memcpy(to, from, call.count * call.element_size);
-      return call.count * call.element_size;
-    }
     std::size_t total = 0;
+    const int slots = input_slots(call.shape, rank());
     for (int slot = 0; slot < slots; ++slot) {
       const Region region = locate(call, Buffer::input, rank(), slot);
       const std::size_t size = region.size() * call.element_size;
-      if (size > group_->windows().capacity() - total)
-        refuse_size(call, rank(), call.count * call.element_size, total + size);
+      if (size > capacity_ - total) refuse_size(call, rank(), call.count * call.element_size, total + size);
       each_run(call, region, [&](std::size_t at, std::size_t packed, std::size_t bytes) {
         if (bytes > 0) std::memcpy(to + total + packed, from + at, bytes);
       });
@@ -248,7 +305,7 @@ class ThreadSmall : public ThreadMail {
 
   /// The regions of this rank and what another one has given do not fit.
   [[noreturn]] void refuse_size(const Call& call, int peer, std::size_t wanted, std::size_t found) {
-    waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0};
+    wait_for(call);
     Report problem = report(Code::invalid_argument, peer);
     problem.expected = std::to_string(wanted / call.element_size) + " elements from rank " + std::to_string(peer);
     problem.found = std::to_string(found / call.element_size);
@@ -258,8 +315,7 @@ class ThreadSmall : public ThreadMail {
 
   /// Checks that the window of a rank holds `bytes` bytes from `packed` on; all: and nothing else.
   void require_size(const Call& call, int peer, std::size_t packed, std::size_t bytes, bool all) {
-    if (peer == rank()) return;  // packed by the same regions, and slow to read: see `finish`
-    const std::size_t held = group_->windows().bytes(peer, sequence_);
+    const std::size_t held = given_[static_cast<std::size_t>(peer)];
     if (all ? held != bytes : packed > held || bytes > held - packed) refuse_size(call, peer, packed + bytes, held);
   }
 
@@ -274,7 +330,8 @@ class ThreadSmall : public ThreadMail {
     return elements * call.element_size;
   }
 
-  void deliver(const Call& call, int first, int last) {
+  /// What is not the whole of the own output in one piece.
+  [[gnu::noinline]] void deliver(const Call& call, int first, int last) {
     switch (call.shape.operation) {
       case Operation::reduce_scatter: fold(call, first, last, 0, packed_offset(call, rank(), rank())); break;
       case Operation::all_gather:
@@ -283,18 +340,14 @@ class ThreadSmall : public ThreadMail {
         for (int peer = first; peer < last; ++peer) copy(call, peer, peer);
         break;
       case Operation::scatter: copy(call, first, 0); break;
-      default: fold_all(call, first, last); break;
+      default:
+        std::size_t packed = 0;
+        for (int slot = 0; slot < size(); ++slot) packed += fold(call, first, last, slot, packed);
     }
   }
 
-  /// Combines the windows of ranks first to last - 1 into all output slots.
-  void fold_all(const Call& call, int first, int last) {
-    if (call.regions.contiguous) return apply(call, first, last, 0, call.output, call.count);
-    std::size_t packed = 0;
-    for (int slot = 0; slot < size(); ++slot) packed += fold(call, first, last, slot, packed);
-  }
-
-  /// The same for one output slot, whose data lies `packed` bytes into the windows. Returns its bytes.
+  /// Combines what the windows of ranks first to last - 1 hold for one output slot, whose data lies `packed` bytes into
+  /// them. Returns its bytes.
   std::size_t fold(const Call& call, int first, int last, int slot, std::size_t packed) {
     const Region region = locate(call, Buffer::output, rank(), slot);
     each_run(call, region, [&](std::size_t at, std::size_t within, std::size_t bytes) {
@@ -303,38 +356,48 @@ class ThreadSmall : public ThreadMail {
     return region.size() * call.element_size;
   }
 
-  void apply(const Call& call, int first, int last, std::size_t packed, void* to, std::size_t count) {
+  [[gnu::always_inline]] void apply(const Call& call, int first, int last, std::size_t packed, void* to,
+                                    std::size_t count) {
     if (count == 0) return;
     const int sources = last - first;
-    for (int s = first; s < last; ++s) require_size(call, s, packed, count * call.element_size, false);
-    count_traffic(first, last, count * call.element_size);
+    const std::size_t bytes = count * call.element_size;
+    for (int s = first; s < last; ++s) require_size(call, s, packed, bytes, false);
+    count_traffic(first, last, bytes);
+    if (sources == 1 || packed > 0 || scans.has(call.shape.operation)) {
+      return apply_otherwise(call, first, sources, packed, to, count);
+    }
+    kernel_for(call, sources)(count, sources_.data() + first, sources, &to, 1, false);
+  }
+
+  static Reduce kernel_for(const Call& call, int sources) {
+    return call.finishing != nullptr && sources == call.shape.ranks ? call.finishing : call.kernel;
+  }
+
+  /// The same for a copy, for what does not lie at the beginning of the windows, and for scans.
+  [[gnu::noinline]] void apply_otherwise(const Call& call, int first, int sources, std::size_t packed, void* to,
+                                         std::size_t count) {
     if (sources == 1) {
       const std::byte* const from = static_cast<const std::byte*>(sources_[static_cast<std::size_t>(first)]) + packed;
       if (to != from) std::memcpy(to, from, count * call.element_size);
       return;
     }
-    for (int s = first; s < last && packed > 0; ++s) {
+    for (int s = first; s < first + sources && packed > 0; ++s) {
       shifted_[static_cast<std::size_t>(s)] =
           static_cast<const std::byte*>(sources_[static_cast<std::size_t>(s)]) + packed;
     }
     const void* const* from = (packed > 0 ? shifted_ : sources_).data() + first;
-    if (rounds_prefixes(call)) {
-      const void* pair[] = {from[0], from[1]};
-      for (int s = 1; s < sources; ++s, pair[0] = to) {
-        pair[1] = from[s];
-        call.kernel(count, pair, 2, &to, 1, false);
-      }
-      return;
+    if (!rounds_prefixes(call)) return kernel_for(call, sources)(count, from, sources, &to, 1, false);
+    const void* pair[] = {from[0], from[1]};
+    for (int s = 1; s < sources; ++s, pair[0] = to) {
+      pair[1] = from[s];
+      call.kernel(count, pair, 2, &to, 1, false);
     }
-    const Reduce kernel = call.finishing != nullptr && sources == size() ? call.finishing : call.kernel;
-    kernel(count, from, sources, &to, 1, false);
   }
 
   /// Whether it shows that a scan is defined by its prefixes, each of which is rounded (see Verdict::canonical): then
   /// the same bits as those of larger vectors take as many steps.
   static bool rounds_prefixes(const Call& call) {
-    const Operation operation = call.shape.operation;
-    if (operation != Operation::inclusive_scan && operation != Operation::exclusive_scan) return false;
+    if (!scans.has(call.shape.operation)) return false;
     switch (call.element) {
       case ElementKind::bf16:
       case ElementKind::f16:
@@ -366,13 +429,16 @@ class ThreadSmall : public ThreadMail {
     traffic().messages += static_cast<std::uint64_t>(others);
   }
 
-  std::uint64_t hash_ = 0;
+  Windows& windows_;
+  std::size_t capacity_;
+  OperationSet excluded_;
   std::array<std::uint64_t, Windows::depth> held_{};  ///< the operations that the own windows hold
   std::uint64_t settled_ = 0;                         ///< everybody has finished this operation
   int next_ = 0;                                      ///< of a started call: the next window to wait for
   bool posted_ = false;                               ///< of a started call: the own window is written, or not needed
-  std::vector<const void*> sources_ = std::vector<const void*>(static_cast<std::size_t>(size()));
-  std::vector<const void*> shifted_ = sources_;
+  std::vector<const void*> sources_;                  ///< by rank: the data that it has given in this operation
+  std::vector<const void*> shifted_;
+  std::vector<std::size_t> given_;  ///< by rank: how many bytes that are
 };
 
 }  // namespace meshwise::detail

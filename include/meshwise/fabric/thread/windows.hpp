@@ -18,6 +18,15 @@ class Windows {
  public:
   using Word = std::atomic<std::uint64_t>;
 
+  /// What stands before the data.
+  struct Window {
+    Word sequence{0};         ///< the number of the operation that it holds; written last
+    std::uint64_t hash = 0;   ///< what kind of call that is
+    std::uint64_t bytes = 0;  ///< of data
+
+    std::byte* data() { return reinterpret_cast<std::byte*>(this + 1); }
+  };
+
   static constexpr std::size_t depth = 8;
 
   /// Above this group size reading everybody's window costs more than a schedule.
@@ -34,23 +43,16 @@ class Windows {
     if (capacity == 0) return;
     const auto number = static_cast<std::size_t>(ranks);
     lines_.reset(new Line[number * depth * stride_ / sizeof(Line)]);
-    for (std::size_t i = 0; i < number * depth; ++i) new (&lines_[i * (stride_ / sizeof(Line))]) Head{};
+    for (std::size_t i = 0; i < number * depth; ++i) new (&lines_[i * (stride_ / sizeof(Line))]) Window{};
     finished_.reset(new Finished[number]);
   }
 
   std::size_t capacity() const { return capacity_; }
 
-  /// The number of the operation that a window holds. Written last.
-  Word& sequence(int rank, std::uint64_t number) { return head(rank, number).sequence; }
-
-  /// What kind of call it holds.
-  std::uint64_t& hash(int rank, std::uint64_t number) { return head(rank, number).hash; }
-
-  /// Bytes of data in it.
-  std::uint64_t& bytes(int rank, std::uint64_t number) { return head(rank, number).bytes; }
-
-  std::byte* data(int rank, std::uint64_t number) {
-    return reinterpret_cast<std::byte*>(line(rank, number)) + sizeof(Head);
+  /// The window of a rank for an operation.
+  Window& at(int rank, std::uint64_t number) {
+    const std::size_t index = static_cast<std::size_t>(rank) * depth + number % depth;
+    return *std::launder(reinterpret_cast<Window*>(reinterpret_cast<std::byte*>(lines_.get()) + index * stride_));
   }
 
   /// The last operation of this kind that a rank has finished: it reads nothing of earlier ones any more.
@@ -60,23 +62,13 @@ class Windows {
   struct alignas(128) Line {  // two of the machine's: they are fetched in pairs
     std::byte bytes[128];
   };
-  struct Head {
-    Word sequence{0};
-    std::uint64_t hash = 0;
-    std::uint64_t bytes = 0;
-  };
   struct alignas(128) Finished {
     Word number{0};
   };
 
   static std::size_t stride(std::size_t capacity) {
-    return (sizeof(Head) + capacity + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
+    return (sizeof(Window) + capacity + sizeof(Line) - 1) / sizeof(Line) * sizeof(Line);
   }
-  Line* line(int rank, std::uint64_t number) {
-    const std::size_t index = static_cast<std::size_t>(rank) * depth + number % depth;
-    return &lines_[index * (stride_ / sizeof(Line))];
-  }
-  Head& head(int rank, std::uint64_t number) { return *std::launder(reinterpret_cast<Head*>(line(rank, number))); }
 
   std::size_t capacity_;
   std::size_t stride_;

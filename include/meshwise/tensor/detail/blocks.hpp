@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "meshwise/collective/call.hpp"
 #include "meshwise/core/split.hpp"
+#include "meshwise/layout/layout_value.hpp"
 
 namespace meshwise::detail {
 
@@ -56,6 +59,47 @@ inline Region locate_cut(const void* context, const Shape& shape, Buffer buffer,
   const CutBox& box = *static_cast<const CutBox*>(context);
   const bool whole = (shape.operation == Operation::all_gather) == (buffer == Buffer::output);
   return whole ? box.inside(static_cast<std::size_t>(slot)) : box.alone(static_cast<std::size_t>(rank));
+}
+
+/// Which part of a dim each rank of a group has, where several axes cut it in another order than that of the ranks.
+struct PartOrder {
+  std::array<std::size_t, LayoutValue::most_axes> size{};    // of the group's axes, the last one varying fastest
+  std::array<std::size_t, LayoutValue::most_axes> weight{};  // of a coordinate in the number of the part
+  int axes = 0;
+
+  std::size_t part(int rank) const {
+    auto rest = static_cast<std::size_t>(rank);
+    std::size_t result = 0;
+    for (int i = axes; i-- > 0;) {
+      const auto at = static_cast<std::size_t>(i);
+      result += rest % size[at] * weight[at];
+      rest /= size[at];
+    }
+    return result;
+  }
+};
+
+/// The same for a box that several axes cut.
+struct OrderedCutBox {
+  CutBox box;
+  PartOrder order;
+};
+inline Region locate_ordered_cut(const void* context, const Shape& shape, Buffer buffer, int rank, int slot) {
+  const OrderedCutBox& ordered = *static_cast<const OrderedCutBox*>(context);
+  const bool whole = (shape.operation == Operation::all_gather) == (buffer == Buffer::output);
+  return whole ? ordered.box.inside(ordered.order.part(slot)) : ordered.box.alone(ordered.order.part(rank));
+}
+
+/// The same for parts that are not runs of the dim: where each rank's part lies in the whole.
+struct PartRegions {
+  std::vector<Region> parts;
+};
+inline Region locate_part(const void* context, const Shape& shape, Buffer buffer, int rank, int slot) {
+  const std::vector<Region>& parts = static_cast<const PartRegions*>(context)->parts;
+  const bool whole = (shape.operation == Operation::all_gather) == (buffer == Buffer::output);
+  if (whole) return parts[static_cast<std::size_t>(slot)];
+  const std::size_t n = parts[static_cast<std::size_t>(rank)].size();
+  return {0, n, n, 1};
 }
 
 /// Regions of an all_reduce: the elements split among the ranks, wherever dims begin.
@@ -115,6 +159,18 @@ inline Region locate_exchange(const void* context, const Shape&, Buffer buffer, 
   return buffer == Buffer::input ? box.inside_to(s, box.from.size(r)) : box.inside_from(s, box.to.size(r));
 }
 
+/// The same where several axes change together.
+struct OrderedExchangeBox {
+  ExchangeBox box;
+  PartOrder order;
+};
+inline Region locate_ordered_exchange(const void* context, const Shape&, Buffer buffer, int rank, int slot) {
+  const OrderedExchangeBox& ordered = *static_cast<const OrderedExchangeBox*>(context);
+  const ExchangeBox& box = ordered.box;
+  const std::size_t r = ordered.order.part(rank), s = ordered.order.part(slot);
+  return buffer == Buffer::input ? box.inside_to(s, box.from.size(r)) : box.inside_from(s, box.to.size(r));
+}
+
 /// Copies a region's elements between a box and a dense piece: out of the box, or into it.
 inline void copy_out(const Region& region, std::size_t element, const std::byte* box, std::byte* piece) {
   if (region.size() == 0) return;
@@ -132,7 +188,7 @@ inline void copy_in(const Region& region, std::size_t element, const std::byte* 
 }
 
 /// Mixes numbers that all ranks must agree on into one (the splitmix64 finaliser).
-inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash += value + 0x9e3779b97f4a7c15u;
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
   hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;

@@ -19,7 +19,7 @@ template <class Axes>
 using convert_to_whole = typename decltype(spelled(replicate_each(reversed(Axes{}))))::is;
 
 /// How a local function treats Partial operands.
-enum class Combining { additive, multiplicative, nonlinear };
+enum class Combining { additive, multiplicative, linear_in_first, nonlinear };
 
 template <class P>
 inline constexpr bool is_partial = placement_traits<P>::partial;
@@ -34,8 +34,11 @@ consteval auto partials_meet() {
   if constexpr (!a && !b) {
     return list<>{};
   } else if constexpr (kind == Combining::nonlinear) {
-    return list<refused<because::nonlinear_function_of_Partial<A>, std::conditional_t<a, fix_a, fix_b>, LA, LB>>{};
-  } else if constexpr (kind == Combining::multiplicative) {
+    using fix = std::conditional_t<a && b, fix_both, std::conditional_t<a, fix_a, fix_b>>;
+    return list<refused<because::nonlinear_function_of_Partial<A>, fix, LA, LB>>{};
+  } else if constexpr (kind == Combining::linear_in_first && b) {
+    return list<refused<because::nonlinear_function_of_Partial<A>, fix_b, LA, LB>>{};
+  } else if constexpr (kind == Combining::multiplicative || kind == Combining::linear_in_first) {
     if constexpr (a && b) {
       return list<refused<because::function_of_two_Partials_is_not_linear<A>, fix_both, LA, LB>>{};
     } else {
@@ -53,7 +56,12 @@ consteval auto partials_meet() {
   }
 }
 
-/// What brings D from being sharded over the axes Now to being sharded over Wanted: the axes after those in common
+template <class... Es>
+consteval list<axis_of<Es>...> bare_axes(list<Es...>) {
+  return {};
+}
+
+/// What brings D from being sharded by the entries Now to being sharded by Wanted: the axes after those in common
 /// leave, minor ones first, then the rest of Wanted joins.
 template <class D, class... Now, class... Wanted>
 consteval auto rearrange(list<Now...> now, list<Wanted...> wanted) {
@@ -62,12 +70,12 @@ consteval auto rearrange(list<Now...> now, list<Wanted...> wanted) {
       return rearrange<D>(without<front<list<Now...>>, list<Now...>>{},
                           without<front<list<Now...>>, list<Wanted...>>{});
     } else {
-      return replicate_each(reversed(now)) + list<Shard<D, Wanted...>>{};
+      return replicate_each(reversed(bare_axes(now))) + list<Shard<D, Wanted...>>{};
     }
   } else if constexpr (wanted.size != 0) {
     return list<Shard<D, Wanted...>>{};
   } else {
-    return replicate_each(reversed(now));
+    return replicate_each(reversed(bare_axes(now)));
   }
 }
 template <class... Ps>
@@ -80,9 +88,9 @@ using place_second = typename decltype(spelled_for_second(rearrange<D>(Now{}, Wa
 
 /// Verdict list of one dim that both operands have: it must be placed alike.
 template <class D, class LA, class LB>
-using placed_alike = refuse_if<!std::is_same_v<shard_axes<LA, D>, shard_axes<LB, D>>,
+using placed_alike = refuse_if<!std::is_same_v<shard_entries<LA, D>, shard_entries<LB, D>>,
                                refused<because::dim_placed_differently_in_the_operands<D>,
-                                       try_<place_second<D, shard_axes<LA, D>, shard_axes<LB, D>>>, LA, LB>>;
+                                       try_<place_second<D, shard_entries<LA, D>, shard_entries<LB, D>>>, LA, LB>>;
 
 /// What to say when the result of two operands would use an axis twice: one of them has to give it up.
 template <class LA, class LB, class Refusal>
@@ -127,9 +135,9 @@ struct keep_placement {
 template <class L, class Dropped>
 using placements_except = decltype(filtered<keep_placement<Dropped>::template is>(placements_of<L>{}));
 
-/// Partial sums over a list of axes.
-template <class... As>
-consteval list<Partial<As>...> partials_over(list<As...>) {
+/// Reductions owed over a list of axes.
+template <class Op = Sum, class... As>
+consteval list<Partial<As, Op>...> partials_over(list<As...>) {
   return {};
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <string>
 
 #include "meshwise/core/error.hpp"
 #include "meshwise/layout/name.hpp"
@@ -43,35 +44,33 @@ struct Walk {
   }
 };
 
-/// The walk over T's local piece beside the piece of a tensor that has a subset of its dims, in order, placed alike.
-template <class Small, class T>
-Walk<T::rank> walk_beside(const T& x) {
-  Walk<T::rank> walk;
-  std::array<std::size_t, T::rank> stride{};
+/// The walk over a dense array of these sizes beside one that has the dims for which `has` is true.
+template <std::size_t Rank>
+Walk<Rank> walk_over(const std::array<std::size_t, Rank>& sizes, const std::array<bool, Rank>& has) {
+  Walk<Rank> walk;
+  std::array<std::size_t, Rank> stride{};
   std::size_t dense = 1;
-  [&]<class... Ds>(list<Ds...>) {
-    constexpr std::array<bool, T::rank> has{contains<Ds, dims_of<Small>>...};
-    for (std::size_t i = T::rank; i-- > 0;) {
-      stride[i] = has[i] ? dense : 0;
-      if (has[i]) dense *= x.ranges()[i].size;
-    }
-    for (std::size_t i = 0; i < T::rank; ++i) {
-      const std::size_t n = x.ranges()[i].size;
-      if (n == 1) continue;
-      if (walk.loops != 0) {
-        const std::size_t last = walk.loops - 1;
-        const bool continues = walk.stride[last] == stride[i] * n && (stride[i] != 0) == (walk.stride[last] != 0);
-        if (continues) {
-          walk.extent[last] *= n;
-          walk.stride[last] = stride[i];
-          continue;
-        }
+  for (std::size_t i = Rank; i-- > 0;) {
+    stride[i] = has[i] ? dense : 0;
+    if (has[i]) dense *= sizes[i];
+  }
+  std::size_t i = 0;
+  for (const std::size_t n : sizes) {  // a number has none
+    const std::size_t step = stride[i++];
+    if (n == 1) continue;
+    if (walk.loops != 0) {
+      const std::size_t last = walk.loops - 1;
+      const bool continues = walk.stride[last] == step * n && (step != 0) == (walk.stride[last] != 0);
+      if (continues) {
+        walk.extent[last] *= n;
+        walk.stride[last] = step;
+        continue;
       }
-      walk.extent[walk.loops] = n;
-      walk.stride[walk.loops] = stride[i];
-      ++walk.loops;
     }
-  }(dims_of<typename T::dims>{});
+    walk.extent[walk.loops] = n;
+    walk.stride[walk.loops] = step;
+    ++walk.loops;
+  }
   if (walk.loops == 0) {
     walk.extent[0] = 1;
     walk.stride[0] = 0;
@@ -80,7 +79,30 @@ Walk<T::rank> walk_beside(const T& x) {
   return walk;
 }
 
-/// Light check: the dims that two operands share have one extent, on one mesh.
+/// The walk over T's local piece beside the piece of a tensor that has a subset of its dims, in order, placed alike.
+template <class Small, class T>
+Walk<T::rank> walk_beside(const T& x) {
+  return []<class... Ds>(const T& t, list<Ds...>) {
+    return walk_over<T::rank>({t.ranges()[dim_index<Ds, T>].size...}, {contains<Ds, dims_of<Small>>...});
+  }(x, dims_of<typename T::dims>{});
+}
+
+[[noreturn]] inline void refuse_extents(const char* verb, const std::string& dim, const Extent& a, const Extent& b,
+                                        int rank) {
+  const auto text = [&](const Extent& extent) {
+    std::string result = dim + " = " + std::to_string(extent.size());
+    if (a.size() == b.size()) {
+      result += " in parts of";
+      for (const std::size_t n : extent.counts()) result += ' ' + std::to_string(n);
+    }
+    return result;
+  };
+  fail(verb, text(a) + " as in the first operand", text(b) + " in the second",
+       "operands that share a dim have the same global extent", rank);
+}
+
+/// Light check: the dims that two operands share have one extent, with the same counts where both are cut by counts, on
+/// one mesh.
 template <class A, class B>
 void check_operands(const char* verb, const A& a, const B& b) {
   if (!(a.mesh() == b.mesh())) {
@@ -89,10 +111,9 @@ void check_operands(const char* verb, const A& a, const B& b) {
   [&]<class... Ds>(list<Ds...>) {
     [[maybe_unused]] const auto one = [&]<class D>(type<D>) {
       if constexpr (contains<D, dims_of<typename B::dims>>) {
-        if (a.template extent<D>() != b.template extent<D>()) {
-          fail(verb, name_of<D>() + " = " + std::to_string(a.template extent<D>()) + " as in the first operand",
-               name_of<D>() + " = " + std::to_string(b.template extent<D>()) + " in the second",
-               "operands that share a dim have the same global extent", a.mesh().world().rank());
+        const Extent &x = a.extents()[dim_index<D, A>], &y = b.extents()[dim_index<D, B>];
+        if (x.size() != y.size() || (x.counted() && y.counted() && !(x == y))) {
+          refuse_extents(verb, name_of<D>(), x, y, a.mesh().world().rank());
         }
       }
     };
@@ -100,10 +121,26 @@ void check_operands(const char* verb, const A& a, const B& b) {
   }(dims_of<typename A::dims>{});
 }
 
-/// The extents of the dims D2 taken from a tensor that has them all.
+/// The extents of the dims D2 taken from a tensor that has them all, with what they say besides their size.
 template <class D2, class T>
 Extents<D2> extents_from(const T& x) {
-  return []<class... Ds>(const T& t, list<Ds...>) { return Extents<D2>{t.template extent<Ds>()...}; }(x, dims_of<D2>{});
+  return []<class... Ds>(const T& t, list<Ds...>) { return Extents<D2>{t.extents()[dim_index<Ds, T>]...}; }(
+             x, dims_of<D2>{});
+}
+
+/// The extents of the dims D2 from two tensors that have them between them; of a dim that both have, those of a.
+template <class D2, class A, class B>
+Extents<D2> extents_of_both(const A& a, const B& b) {
+  return [&]<class... Ds>(list<Ds...>) {
+    [[maybe_unused]] const auto one = [&]<class D>(type<D>) {
+      if constexpr (contains<D, dims_of<typename A::dims>>) {
+        return a.extents()[dim_index<D, A>];
+      } else {
+        return b.extents()[dim_index<D, B>];
+      }
+    };
+    return Extents<D2>{one(type<Ds>{})...};
+  }(dims_of<D2>{});
 }
 
 /// The local piece of a tensor that this operation has just made, or shares with an argument it uses up.
