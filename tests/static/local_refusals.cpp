@@ -3,6 +3,7 @@
 #include "meshwise/tensor/accumulate.hpp"
 #include "meshwise/tensor/arg_max.hpp"
 #include "meshwise/tensor/attention.hpp"
+#include "meshwise/tensor/backward.hpp"
 #include "meshwise/tensor/mean.hpp"
 #include "meshwise/tensor/norm.hpp"
 #include "meshwise/tensor/top_k.hpp"
@@ -76,6 +77,13 @@ static_assert(can_zip<LinearInFirst<Mix>, On<Rows, Partial<tp>>, On<Rows>>);
 
 template <class... Ps>
 using Queries = On<Dims<seq, heads, head_dim>, Ps...>;
+template <class T>
+concept can_seed = requires(const T& x) {
+  gradient_seed(x);
+};
+static_assert(!can_seed<On<Dims<>, Partial<tp, Max>>>);
+static_assert(can_seed<On<Dims<>, Partial<tp>>> && can_seed<On<Dims<>>>);
+
 template <class... Ps>
 using Keys = On<Dims<key<seq>, kv, head_dim>, Ps...>;
 template <class Q, class K>

@@ -70,24 +70,45 @@ template <AnyTensor Value, AnyTensor G>
 
 namespace detail {
 
+/// Verdict list of one placement of a loss: only sums have a gradient.
+template <class L, class P>
+consteval auto seed_refusal() {
+  if constexpr (placement_traits<P>::partial) {
+    using A = front<axes_of<P>>;
+    using refusal = refused<because::Partial_with_this_reduction_has_no_gradient<A>, try_<convert_<Replicate<A>>>, L>;
+    return std::conditional_t<placement_traits<P>::op::linear, list<>, list<refusal>>{};
+  } else {
+    return list<>{};
+  }
+}
+/// The verdict on the gradient of a loss with respect to itself: its layout, in which sums that are owed are replicated.
 template <class L>
-consteval auto seed_layout() {
+consteval auto seed_verdict() {
   return []<class... Ps>(list<Ps...>) {
-    return canonical_from<grid_of<L>>(joined<std::conditional_t<placement_traits<Ps>::partial, list<>, list<Ps>>...>());
+    using layout = typename decltype(canonical_from<grid_of<L>>(
+        joined<std::conditional_t<placement_traits<Ps>::partial, list<>, list<Ps>>...>()))::is;
+    return first_of(joined<decltype(seed_refusal<L, Ps>())..., list<accepted<layout>>>());
   }(placements_of<L>{});
 }
+template <class T>
+using seed_of = typename decltype(seed_verdict<typename operand<T>::layout>())::is;
 
 }  // namespace detail
 
 /// The gradient of a loss with respect to itself: ones, in the dual of its layout.
 ///
 /// loss: a Partial becomes Replicate, because each rank's share enters the sum once. Cost: one allocation.
+/// Errors: refused for a loss that is owed as a maximum or another reduction that is not a sum.
 template <AnyTensor T>
+  requires detail::is_accepted<detail::seed_of<T>>
 [[nodiscard]] auto gradient_seed(const T& loss) {
-  using L = typename decltype(detail::seed_layout<typename T::layout>())::is;
+  using L = typename detail::seed_of<T>::is;
   Tensor<typename T::element, typename T::dims, L, typename T::space> ones(loss.mesh(), loss.extents());
   std::fill(ones.mutable_local().begin(), ones.mutable_local().end(), static_cast<typename T::element>(1));
   return ones;
 }
+template <AnyTensor T>
+  requires(!detail::is_accepted<detail::seed_of<T>>)
+[[nodiscard]] auto gradient_seed(const T& loss) -> detail::seed_of<T>;
 
 }  // namespace meshwise
