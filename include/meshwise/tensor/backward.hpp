@@ -81,7 +81,7 @@ consteval auto seed_refusal() {
     return list<>{};
   }
 }
-/// The verdict on the gradient of a loss with respect to itself: its layout, in which sums that are owed are replicated.
+/// The verdict on the gradient of a loss with respect to itself: its layout, where the sums that are owed are whole.
 template <class L>
 consteval auto seed_verdict() {
   return []<class... Ps>(list<Ps...>) {
