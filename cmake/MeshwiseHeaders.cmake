@@ -43,11 +43,16 @@ set(MESHWISE_HEADERS
   include/meshwise/core/detail/fold.hpp
   include/meshwise/core/detail/fold.inc
   include/meshwise/core/detail/isa.hpp
+  include/meshwise/core/detail/list.hpp
+  include/meshwise/core/detail/mix.hpp
+  include/meshwise/core/detail/owned.hpp
   include/meshwise/core/detail/plain_gemm.hpp
   include/meshwise/core/detail/recode.hpp
   include/meshwise/core/detail/recode.inc
   include/meshwise/core/detail/round_to_odd.hpp
   include/meshwise/core/detail/rounded.hpp
+  include/meshwise/core/detail/sort.hpp
+  include/meshwise/core/detail/sorted.hpp
   include/meshwise/core/element.hpp
   include/meshwise/core/error.hpp
   include/meshwise/core/fp8.hpp
@@ -64,6 +69,11 @@ set(MESHWISE_HEADERS
   include/meshwise/core/scale.hpp
   include/meshwise/core/split.hpp
   include/meshwise/core/wait.hpp
+  include/meshwise/fabric/delaying/delayed.hpp
+  include/meshwise/fabric/delaying/delays.hpp
+  include/meshwise/fabric/delaying/endpoint.hpp
+  include/meshwise/fabric/delaying/launch.hpp
+  include/meshwise/fabric/delaying/transfer.hpp
   include/meshwise/fabric/endpoint.hpp
   include/meshwise/fabric/message.hpp
   include/meshwise/fabric/move.hpp
@@ -73,6 +83,7 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/streaming.hpp
   include/meshwise/fabric/thread/agenda.hpp
   include/meshwise/fabric/thread/cores.hpp
+  include/meshwise/fabric/thread/direct.hpp
   include/meshwise/fabric/thread/endpoint.hpp
   include/meshwise/fabric/thread/group.hpp
   include/meshwise/fabric/thread/inbox.hpp
@@ -84,6 +95,7 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/thread/performer.hpp
   include/meshwise/fabric/thread/small.hpp
   include/meshwise/fabric/thread/windows.hpp
+  include/meshwise/fabric/wrapping.hpp
   include/meshwise/layout/axis.hpp
   include/meshwise/layout/describe.hpp
   include/meshwise/layout/detail/conversion_verdict.hpp
@@ -113,10 +125,21 @@ set(MESHWISE_HEADERS
   include/meshwise/mesh/detail/state.hpp
   include/meshwise/mesh/mesh.hpp
   include/meshwise/meshwise.hpp
+  include/meshwise/parallel/context.hpp
   include/meshwise/parallel/data.hpp
+  include/meshwise/parallel/detail/compact.hpp
+  include/meshwise/parallel/detail/data_axes.hpp
+  include/meshwise/parallel/detail/flat_gradients.hpp
+  include/meshwise/parallel/detail/flat_parameters.hpp
+  include/meshwise/parallel/detail/flat_sum.hpp
+  include/meshwise/parallel/detail/in_flight.hpp
+  include/meshwise/parallel/fully_shard.hpp
   include/meshwise/parallel/tensor.hpp
   include/meshwise/parallel/transformer.hpp
+  include/meshwise/parallel/ulysses.hpp
   include/meshwise/parallel/vocabulary.hpp
+  include/meshwise/parallel/zero.hpp
+  include/meshwise/parallel/zero_stages.hpp
   include/meshwise/schedule/algorithm.hpp
   include/meshwise/schedule/any_generator.hpp
   include/meshwise/schedule/bruck.hpp
@@ -132,8 +155,11 @@ set(MESHWISE_HEADERS
   include/meshwise/schedule/detail/flow.hpp
   include/meshwise/schedule/detail/folding.hpp
   include/meshwise/schedule/detail/group_tree.hpp
+  include/meshwise/schedule/detail/hierarchical_moves.hpp
+  include/meshwise/schedule/detail/hierarchical_stage.hpp
   include/meshwise/schedule/detail/lane_order.hpp
   include/meshwise/schedule/detail/logarithm.hpp
+  include/meshwise/schedule/detail/nested_groups.hpp
   include/meshwise/schedule/detail/symbols.hpp
   include/meshwise/schedule/direct.hpp
   include/meshwise/schedule/double_tree.hpp
@@ -165,26 +191,40 @@ set(MESHWISE_HEADERS
   include/meshwise/tensor/activation.hpp
   include/meshwise/tensor/arg_max.hpp
   include/meshwise/tensor/assume.hpp
+  include/meshwise/tensor/attend.hpp
+  include/meshwise/tensor/attended.hpp
   include/meshwise/tensor/attention.hpp
+  include/meshwise/tensor/attention_mask.hpp
   include/meshwise/tensor/backward.hpp
   include/meshwise/tensor/contract.hpp
   include/meshwise/tensor/convert.hpp
+  include/meshwise/tensor/detail/attention_piece.hpp
+  include/meshwise/tensor/detail/attention_state.hpp
+  include/meshwise/tensor/detail/attention_tiles.hpp
+  include/meshwise/tensor/detail/attention_verdict.hpp
   include/meshwise/tensor/detail/blocks.hpp
   include/meshwise/tensor/detail/boxes.hpp
   include/meshwise/tensor/detail/candidates.hpp
+  include/meshwise/tensor/detail/collective_steps.hpp
   include/meshwise/tensor/detail/conversion.hpp
   include/meshwise/tensor/detail/einsum.hpp
   include/meshwise/tensor/detail/einsum_plan.hpp
+  include/meshwise/tensor/detail/einsum_planner.hpp
+  include/meshwise/tensor/detail/einsum_table.hpp
   include/meshwise/tensor/detail/exchange_blocks.hpp
   include/meshwise/tensor/detail/facts.hpp
+  include/meshwise/tensor/detail/functions.hpp
   include/meshwise/tensor/detail/held.hpp
   include/meshwise/tensor/detail/lanes.hpp
+  include/meshwise/tensor/detail/local_steps.hpp
   include/meshwise/tensor/detail/places.hpp
+  include/meshwise/tensor/detail/plan_state.hpp
   include/meshwise/tensor/detail/planned.hpp
   include/meshwise/tensor/detail/ring.hpp
   include/meshwise/tensor/detail/run_dense.hpp
   include/meshwise/tensor/detail/run_plan.hpp
   include/meshwise/tensor/detail/shared_heads.hpp
+  include/meshwise/tensor/detail/started.hpp
   include/meshwise/tensor/detail/stream_verdict.hpp
   include/meshwise/tensor/detail/verdicts.hpp
   include/meshwise/tensor/detail/walk.hpp
@@ -200,11 +240,14 @@ set(MESHWISE_HEADERS
   include/meshwise/tensor/mean.hpp
   include/meshwise/tensor/named.hpp
   include/meshwise/tensor/norm.hpp
+  include/meshwise/tensor/position_ids.hpp
   include/meshwise/tensor/reductions.hpp
   include/meshwise/tensor/rename.hpp
   include/meshwise/tensor/replicas.hpp
   include/meshwise/tensor/reshard.hpp
+  include/meshwise/tensor/scale.hpp
   include/meshwise/tensor/softmax.hpp
+  include/meshwise/tensor/start_convert.hpp
   include/meshwise/tensor/stream.hpp
   include/meshwise/tensor/take.hpp
   include/meshwise/tensor/tensor.hpp
@@ -213,10 +256,25 @@ set(MESHWISE_HEADERS
   include/meshwise/tensor/value.hpp
   include/meshwise/topology/link.hpp
   include/meshwise/topology/topology.hpp
+  include/meshwise/trace/describe.hpp
+  include/meshwise/trace/detail/json.hpp
   include/meshwise/trace/ledger.hpp
+  include/meshwise/trace/overlap.hpp
+  include/meshwise/trace/record.hpp
+  include/meshwise/trace/timeline.hpp
   include/meshwise/trace/traffic.hpp
+  include/meshwise/trace/write_trace.hpp
   include/meshwise/train/adamw.hpp
+  include/meshwise/train/all_finite.hpp
+  include/meshwise/train/clip.hpp
+  include/meshwise/train/detail/exact_sum.hpp
   include/meshwise/train/global_norm.hpp
+  include/meshwise/train/loader.hpp
+  include/meshwise/train/loss_scale.hpp
+  include/meshwise/train/mixed_precision.hpp
+  include/meshwise/train/permutation.hpp
+  include/meshwise/train/schedule.hpp
+  include/meshwise/train/weight_decay.hpp
   include/meshwise/version.hpp)
 set(MESHWISE_BLAS_HEADERS
   include/meshwise/blas/gemm.hpp)

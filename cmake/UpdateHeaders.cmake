@@ -35,21 +35,27 @@ endforeach()
 list(REMOVE_DUPLICATES core_headers)
 list(SORT core_headers)
 
-# The umbrella: internals come with the headers that need them, so detail/ is not named.
+# The umbrella: what is internal comes with the headers that need it, so neither detail/ is named nor a header that adds
+# nothing to namespace meshwise itself. The back ends of the fabric, its folders, are for the file that launches ranks.
 string(CONCAT umbrella
   "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n\n"
   "// Every public header except the back ends, floor by floor. Written by ./run headers.\n"
+  "// The file that launches the ranks includes their fabric too: \"meshwise/fabric/thread/launch.hpp\".\n"
   "// Programs that care about compile time include what they use instead.\n\n"
   "#include \"meshwise/version.hpp\"\n")
 foreach(floor IN LISTS floors)
   set(group ${core_headers})
   list(FILTER group INCLUDE REGEX "^meshwise/${floor}/")
-  list(FILTER group EXCLUDE REGEX "/detail/")
-  if(group)
-    string(APPEND umbrella "\n")
-    foreach(header IN LISTS group)
-      string(APPEND umbrella "#include \"${header}\"\n")
-    endforeach()
+  list(FILTER group EXCLUDE REGEX "/detail/|/fabric/[^/]+/")
+  set(lines "")
+  foreach(header IN LISTS group)
+    file(STRINGS "${root}/include/${header}" public REGEX "^namespace meshwise {" LIMIT_COUNT 1)
+    if(public)
+      string(APPEND lines "#include \"${header}\"\n")
+    endif()
+  endforeach()
+  if(lines)
+    string(APPEND umbrella "\n${lines}")
   endif()
 endforeach()
 

@@ -66,7 +66,7 @@ std::vector<Result> perceptron(const Grid& mesh) {
 
   const auto dz = backward_to<decltype(z)>(dout);  // all-gather: the backward of the reduce-scatter
   const auto dw2 = contract<batch, seq>(gelu(h), dz);
-  const auto dh = gelu_backward(h, contract<hidden>(dz, w2));
+  const auto dh = gelu_backward(contract<hidden>(dz, w2), h);
   const auto dw1 = contract<batch, seq>(full, dh);     // Partial<dp>: each group has seen other sequences
   const X dx = backward_to<X>(contract<ffn>(dh, w1));  // reduce-scatter: the backward of the all-gather
 

@@ -53,6 +53,9 @@ void learn(Communicator& world) {
   AdamWState<Scalar> b_state(b);
   AdamWOptions options;
   options.weight_decay = 0;
+  GradientBuckets<dp, float, Grid> buckets(mesh, 1 << 20);
+  const auto dw = buckets.expect(w);
+  const auto db = buckets.expect(b);
   const double mean = 1.0 / static_cast<double>(samples);  // of all samples, not of this rank's
   const Traffic start = mesh.along<dp>().traffic();
   float first_loss = 0, last_loss = 0;
@@ -64,10 +67,9 @@ void learn(Communicator& world) {
     if (step == 1) first_loss = last_loss;
 
     // Sums over a sharded dim are Partial<dp>: they owe a sum over the ranks, and adamw_step would not take them.
-    GradientBuckets<dp, float, Grid> buckets(mesh, 1 << 20);
-    const auto dw = buckets.add(contract<batch>(x, error) * (2 * mean));
-    const auto db = buckets.add(sum<batch>(error) * (2 * mean));
-    buckets.flush();  // one all-reduce for both
+    buckets.add(db, sum<batch>(error) * (2 * mean));
+    buckets.add(dw, contract<batch>(x, error) * (2 * mean));  // the last one: one all-reduce for both starts
+    buckets.finish();
 
     options.learning_rate = 0.05 * (1 + std::cos(std::numbers::pi * step / steps));
     adamw_step(w, buckets.take(dw), w_state, static_cast<std::uint64_t>(step), options);

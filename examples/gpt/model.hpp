@@ -166,7 +166,7 @@ struct Model {
   static Gradients backward(const Parameters& w, Saved saved, const Tokens& tokens, const Tokens& targets, Loss loss,
                             const Drop& drop) {
     const auto seed = gradient_seed(loss.loss);
-    const Logits dlogits = cross_entropy_backward<vocab>(std::move(loss), targets, seed);
+    const Logits dlogits = cross_entropy_backward<vocab>(seed, std::move(loss), targets);
     Gradients g;
     g.blocks.resize(w.blocks.size());
     g.embedding = einsum<Dims<vocab, hidden>>(dlogits, saved.full);
@@ -183,7 +183,7 @@ struct Model {
     }
     dx = dropout(std::move(dx), drop.p, drop.embedding_seed());
     g.position = sum<batch>(dx);
-    *g.embedding += vocabulary_embedding_backward<vocab>(w.embedding, tokens, dx);
+    *g.embedding += vocabulary_embedding_backward<vocab>(dx, w.embedding, tokens);
     return g;
   }
 };

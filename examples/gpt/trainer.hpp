@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 
 #include "meshwise/parallel/data.hpp"
@@ -52,9 +51,21 @@ class Trainer {
   using Tokens = typename M::Tokens;
 
   Trainer(const Grid& mesh, const Sizes& sizes, const Training& training)
-      : mesh_(mesh), sizes_(sizes), training_(training), parameters_(M::make(mesh, sizes, training.seed)) {
+      : mesh_(mesh),
+        sizes_(sizes),
+        training_(training),
+        parameters_(M::make(mesh, sizes, training.seed)),
+        over_tp_(mesh, training.bucket_bytes),
+        over_dp_(mesh, training.bucket_bytes) {
     moments_.blocks.resize(sizes.layers);
-    each([]<class T>(const std::string&, const T& p, Moments<T>& m) { m.emplace(p); }, parameters_, moments_);
+    places_.blocks.resize(sizes.layers);
+    each(
+        [&]<class T>(const std::string&, const T& p, Moments<T>& m, Places<T>& place) {
+          m.emplace(p);
+          if constexpr (owes_over_tp<T>) place.over_tp = over_tp_.template expect<OwedOverDp<T>>(p.extents());
+          place.over_dp = over_dp_.expect(p);
+        },
+        parameters_, moments_, places_);
   }
 
   const typename M::Parameters& parameters() const { return parameters_; }
@@ -105,32 +116,46 @@ class Trainer {
   }
 
  private:
+  using OverTp = GradientBuckets<tp, E, Grid>;
+  using OverDp = GradientBuckets<dp, E, Grid>;
+  template <class T>
+  using OwedOverDp = decltype(view_as<Partial<dp>>(std::declval<const T&>()));
+  /// Every rank along tp has seen its own tokens only where it has the whole parameter: in norms and row biases.
+  template <class T>
+  static constexpr bool owes_over_tp = std::is_same_v<placement_of<typename T::layout, tp>, Replicate<tp>>;
+  /// Where the gradient of a parameter is in the buckets.
+  template <class T>
+  struct Places {
+    std::optional<typename OverTp::template Ticket<OwedOverDp<T>>> over_tp;
+    std::optional<typename OverDp::template Ticket<T>> over_dp;
+  };
+
   /// Pays what the gradients owe: first the few that owe a sum over tp, then all of them over dp, in buckets.
-  ModelOf<Settled, E> settle(typename M::Gradients owed) const {
-    ModelOf<Settled, E> settled;
-    settled.blocks.resize(sizes_.layers);
-    GradientBuckets<tp, E, Grid> over_tp(mesh_, training_.bucket_bytes);
-    GradientBuckets<dp, E, Grid> over_dp(mesh_, training_.bucket_bytes);
-    std::vector<std::function<void()>> after_tp, after_dp;
-    const auto reduce_over_dp = [&]<class T>(T gradient, auto& result) {
-      const auto ticket = over_dp.add(std::move(gradient));
-      after_dp.push_back([&over_dp, &result, ticket] { result = over_dp.take(ticket); });
-    };
+  ModelOf<Settled, E> settle(typename M::Gradients owed) {
     each(
-        [&](const std::string&, auto& gradient, auto& result) {
-          using T = typename std::remove_reference_t<decltype(gradient)>::value_type;
-          if constexpr (std::is_same_v<placement_of<typename T::layout, tp>, Partial<tp>>) {
-            const auto ticket = over_tp.add(std::move(*gradient));
-            after_tp.push_back([&, ticket] { reduce_over_dp(over_tp.take(ticket), result); });
-          } else {
-            after_tp.push_back([&] { reduce_over_dp(std::move(*gradient), result); });
+        [&]<class T>(const std::string&, const Places<T>& place, auto& gradient) {
+          if constexpr (owes_over_tp<T>) {
+            over_tp_.add(*place.over_tp, *gradient);
+            gradient.reset();
           }
         },
-        owed, settled);
-    over_tp.flush();
-    for (const auto& next : after_tp) next();
-    over_dp.flush();
-    for (const auto& next : after_dp) next();
+        places_, owed);
+    over_tp_.finish();
+    each(
+        [&]<class T>(const std::string&, const Places<T>& place, auto& gradient) {
+          if constexpr (owes_over_tp<T>) {
+            over_dp_.add(*place.over_dp, over_tp_.take(*place.over_tp));
+          } else {
+            over_dp_.add(*place.over_dp, *gradient);
+            gradient.reset();
+          }
+        },
+        places_, owed);
+    over_dp_.finish();
+    ModelOf<Settled, E> settled;
+    settled.blocks.resize(sizes_.layers);
+    each([&](const std::string&, const auto& place, auto& result) { result = over_dp_.take(*place.over_dp); }, places_,
+         settled);
     return settled;
   }
 
@@ -139,6 +164,9 @@ class Trainer {
   Training training_;
   typename M::Parameters parameters_;
   ModelOf<Moments, E> moments_;
+  ModelOf<Places, E> places_;
+  OverTp over_tp_;
+  OverDp over_dp_;
   std::uint64_t step_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "meshwise/train/global_norm.hpp"
 #include "model.hpp"
 
 namespace gpt {
@@ -51,7 +52,10 @@ inline std::vector<Volume> step_volumes(const Sizes& s, std::uint64_t batch, int
   add("dp", D, "gradients", "2 (d-1) (n_split + t n_replicated) e", 0, 2 * (D - 1) * (n.split + T * n.replicated) * e);
   add("dp", D, "loss", "t 2 (d-1) e", 1, T * 2 * (D - 1) * e);
   // A sum over all ranks at once.
-  add(D == 1 ? "tp" : T == 1 ? "dp" : "dp+tp", D * T, "gradient norm", "2 (d t - 1) 8", 1, 2 * (D * T - 1) * 8);
+  add(D == 1   ? "tp"
+      : T == 1 ? "dp"
+               : "dp+tp",
+      D * T, "gradient norm", "2 (d t - 1) 552", 1, 2 * (D * T - 1) * GlobalNorm<Grid>::bytes);
   return all;
 }
 

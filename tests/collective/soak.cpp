@@ -428,7 +428,7 @@ void soak(bool messages, std::uint64_t operations) {
   MESSAGE("heap in use after a quarter of " << operations << " operations: " << warm << " bytes, after all: " << end);
 }
 
-std::uint64_t number_of_operations() { return sanitized && !full() ? 8000 : 100000; }
+std::uint64_t number_of_operations() { return full() ? 100000 : sanitized ? 8000 : 40000; }
 
 }  // namespace
 

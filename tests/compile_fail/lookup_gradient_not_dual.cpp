@@ -8,11 +8,11 @@
 #ifdef MESHWISE_MUST_NOT_COMPILE
 auto user(const On<Dims<vocab, hidden>, Shard<vocab, tp>>& table, const Ids& ids,
           const On<Rows, Shard<batch, tp>>& dy) {
-  return lookup_backward<vocab>(table, ids, dy);
+  return lookup_backward<vocab>(dy, table, ids);
 }
 #else
 auto user(const On<Dims<vocab, hidden>, Shard<vocab, tp>>& table, const Ids& ids,
           const On<Rows, Shard<batch, tp>>& dy) {
-  return lookup_backward<vocab>(table, ids, backward_to<decltype(lookup<vocab>(table, ids))>(dy));
+  return lookup_backward<vocab>(backward_to<decltype(lookup<vocab>(table, ids))>(dy), table, ids);
 }
 #endif

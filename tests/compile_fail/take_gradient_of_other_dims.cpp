@@ -6,7 +6,7 @@
 
 // expect: because::dims_differ, try_<give_the_gradient_the_dims_of_the_value>
 #ifdef MESHWISE_MUST_NOT_COMPILE
-auto user(const On<Rows>& x, const On<Vector>& dy) { return take_backward<batch>(x, Range{2, 1}, dy); }
+auto user(const On<Rows>& x, const On<Vector>& dy) { return take_backward<batch>(dy, x, Range{2, 1}); }
 #else
-auto user(const On<Rows>& x, const On<Vector>& dy) { return take_backward<batch>(x, 2, dy); }
+auto user(const On<Rows>& x, const On<Vector>& dy) { return take_backward<batch>(dy, x, 2); }
 #endif

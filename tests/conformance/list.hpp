@@ -46,7 +46,10 @@ struct Outcome {
 };
 
 /// Runs the sample, or what the environment wants instead. Says on stdout what was run.
-Outcome run_list(World& world);
+///
+/// every: only each so many-th case, for a fabric around another one that runs the list itself; the product is then the
+/// whole sample.
+Outcome run_list(World& world, std::size_t every = 1);
 
 /// Runs some cases, which may differ in everything.
 Outcome run_cases(World& world, const std::vector<Case>& cases);

@@ -119,7 +119,7 @@ void check(const Held& part) {
   }
 }
 
-std::vector<CommonPlaces> expanded(const std::vector<CommonPlaces>& places) {
+std::vector<CommonPlaces> expanded(const detail::List<CommonPlaces>& places) {
   std::vector<CommonPlaces> result;
   for (const CommonPlaces& c : places) {
     for (std::size_t i = 0; i < c.count; ++i) result.push_back({c.a + i * c.step_a, c.b + i * c.step_b, 1, 1, 1});
@@ -172,11 +172,11 @@ TEST_CASE("what two lists share, all pairs of parts") {
 TEST_CASE("what neighbouring steps share is one progression, and dense parts meet in one piece") {
   const Positions all = first_numbers(120);
   const auto one = common(stripe_part(all, 4, 2), stripe_part(all, 6, 4));
-  REQUIRE(one == std::vector<CommonPlaces>{{2, 1, 10, 3, 2}});
+  REQUIRE(one == detail::List<CommonPlaces>{{2, 1, 10, 3, 2}});
   REQUIRE(common(stripe_part(all, 4, 1), stripe_part(all, 6, 4)).empty());
-  REQUIRE(common(floor_part(all, 3, 1), floor_part(all, 2, 0)) == std::vector<CommonPlaces>{{0, 40, 20, 1, 1}});
+  REQUIRE(common(floor_part(all, 3, 1), floor_part(all, 2, 0)) == detail::List<CommonPlaces>{{0, 40, 20, 1, 1}});
   REQUIRE(common(zigzag_part(all, 2, 0), all).size() == 2);
-  REQUIRE(common(all, all) == std::vector<CommonPlaces>{{0, 0, 120, 1, 1}});
+  REQUIRE(common(all, all) == detail::List<CommonPlaces>{{0, 0, 120, 1, 1}});
 }
 
 TEST_CASE("more progressions than are kept in place") {

@@ -145,10 +145,11 @@ TEST_CASE("gpt: what a step communicates is the sum of its parts, exactly") {
       const auto d = static_cast<std::uint64_t>(mesh.size<dp>()), t = static_cast<std::uint64_t>(mesh.size<tp>());
       const std::uint64_t all_tokens = sequences * sizes.sequence, real = sizeof(float);
       // Activations: 8 conversions per block; those of the embedding and of the final norm, forward and backward.
-      // Loss: 3 numbers per token. Gradients that owe a sum over tp. The norm: one double over all ranks, which are a
+      // Loss: 3 numbers per token. Gradients that owe a sum over tp. The norm: one exact sum over all ranks, which are a
       // line where the other axis has one.
       const std::uint64_t activations = (8 * sizes.layers + 4) * all_tokens * sizes.hidden * real;
-      const std::uint64_t norm = sizeof(double), norm_over_tp = d == 1 ? norm : 0, norm_over_dp = t == 1 ? norm : 0;
+      const std::uint64_t norm = GlobalNorm<gpt::Grid>::bytes, norm_over_tp = d == 1 ? norm : 0,
+                          norm_over_dp = t == 1 ? norm : 0;
       const std::uint64_t numbers = 2 * (3 * all_tokens * real + d * replicated * real + norm_over_tp);
       require(sum_over_ranks(mesh, over_tp.volume) == (t - 1) * (activations + numbers), "volume over tp");
       require(over_tp.calls == (t == 1 ? 0 : 8 * sizes.layers + 4 + 3 + 1 + (d == 1 ? 1 : 0)), "calls over tp");

@@ -96,3 +96,19 @@ TEST_CASE("foreign pieces are counted once per ordered pair") {
                   {{1, Buffer::output, 0, 1}, {2, Buffer::output, 0, 1}}};
   CHECK(detail::foreign_pieces(move) == 3);
 }
+
+TEST_CASE("plans of one move between all inputs and all outputs are known") {
+  const auto part = [](const AnyGenerator& generator, Operation operation, int ranks, int rank, int lanes = 1) {
+    return detail::MemoryPlan::make(generator, Shape{operation, ranks, 0, false}, rank, lanes, false).part;
+  };
+  for (const int ranks : {2, 3, 9}) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      CHECK(part(AnyGenerator::of<Direct>(), Operation::all_reduce, ranks, rank) == rank);
+    }
+  }
+  CHECK(part(AnyGenerator::of<Direct>(), Operation::all_reduce, 3, 1, 2) == -1);
+  CHECK(part(AnyGenerator::of<Direct>(), Operation::all_reduce, 1, 0) == -1);
+  CHECK(part(AnyGenerator::of<Direct>(), Operation::reduce_scatter, 3, 1) == -1);
+  CHECK(part(AnyGenerator::of<Direct>(), Operation::all_gather, 3, 1) == -1);
+  CHECK(part(AnyGenerator::of<Ring>(), Operation::all_reduce, 2, 1) == -1);
+}

@@ -27,6 +27,10 @@ set(reserved_allowed
   "_(SC_[A-Z0-9_]+|Float16|Static_assert|Pragma|Exit|Noreturn)"
   "__(host__|device__|global__|forceinline__|m[0-9]+[a-z]*)")
 
+# What every program would pay for that includes the umbrella. The fabrics, which only few files include, may use them.
+string(JOIN "|" costly algorithm chrono cmath deque fstream functional future iomanip istream list locale map ostream random
+  ranges set sstream thread unordered_map unordered_set variant)
+
 set(breaches "")
 macro(breach text)
   string(APPEND breaches "  ${file}: ${text}\n")
@@ -85,6 +89,8 @@ foreach(file IN LISTS files)
       breach("${include}: our own headers are named from the include root, \"meshwise/...\"")
     elseif(include MATCHES "<(iostream|regex|filesystem|bits/.*|immintrin\\.h)>" OR include MATCHES "<meshwise/")
       breach("${include}: not in a public header")
+    elseif(include MATCHES "<(${costly})>" AND NOT file MATCHES "^include/meshwise/fabric/")
+      breach("${include}: as large as ten of ours; see core/detail/ (list, sort, sorted) and core/math.hpp")
     endif()
   endforeach()
 

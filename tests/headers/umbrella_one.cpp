@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "component_headers.hpp"  // generated: the headers of the components that are built
+#include "component_headers.hpp"  // generated: what the umbrella leaves out, back ends and components
 
 #include <meshwise/meshwise.hpp>
 

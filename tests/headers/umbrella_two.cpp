@@ -3,7 +3,7 @@
 
 #include "poisoned_macros.hpp"
 
-#include "component_headers.hpp"  // generated: the headers of the components that are built
+#include "component_headers.hpp"  // generated: what the umbrella leaves out, back ends and components
 
 #include <meshwise/meshwise.hpp>
 

@@ -61,6 +61,14 @@ TEST_CASE("plans in words, with bytes") {
   const std::array<std::size_t, 1> extents{7};
   CHECK(has(explain(plan<From, To>, names, sizes, extents, 4), "all ranks together receive 28 = 28 bytes"));
   CHECK(has(explain(plan<To, To>, names, sizes, extents, 4), "all ranks together receive 0 bytes"));
+  // Counts of a dim that change are no step of the plan, and bytes all the same: the last rank gets 2 indices.
+  using Parts = Layout<Mesh<dp, tp>, Shard<batch, Counted<tp>>>;
+  const std::array<std::size_t, 3> first{4, 3, 0}, second{4, 1, 2};
+  const std::array<DimCounts, 1> counts{{{first, second}}};
+  const std::string text = explain(plan<Parts, Parts>, names, sizes, extents, 4, counts);
+  CHECK(has(text, "nothing to do\n"));
+  CHECK(has(text, "then an exchange: parts that are counted get their new counts\n"));
+  CHECK(has(text, "all ranks together receive 16 = 16 bytes"));
 }
 
 TEST_CASE("small shares keep their digits") {

@@ -60,18 +60,22 @@ static_assert(conversion_steps<On<Shard<seq, tp>>, Shard<seq, tp>>().size == 0);
 // Refusals.
 static_assert(same<conversion_verdict<On<>, Replicate<ep>>,
                    refused<because::axis_not_in_the_mesh<ep>, try_<name_an_axis_of_this_mesh>, On<>>>);
-static_assert(same<conversion_verdict<On<Shard<batch, dp, tp>>, Replicate<dp>>,
-                   refused<because::axis_is_not_minor_most_in_its_dim<dp, batch>, try_<move_the_minor_axes_first>,
-                           On<Shard<batch, dp, tp>>>>);
-static_assert(same<conversion_verdict<On<Shard<batch, dp, tp>>, Shard<batch, dp>>,
-                   refused<because::axis_is_not_minor_most_in_its_dim<dp, batch>, try_<move_the_minor_axes_first>,
-                           On<Shard<batch, dp, tp>>>>);
-static_assert(same<conversion_verdict<On<Shard<batch, tp, dp>>, Shard<batch, dp, tp>>,
-                   refused<because::axis_is_not_minor_most_in_its_dim<tp, batch>, try_<move_the_minor_axes_first>,
-                           On<Shard<batch, tp, dp>>>>);
-static_assert(same<conversion_verdict<On<Shard<seq, tp>>, Shard<seq, dp>, Shard<seq, tp>>,
-                   refused<because::axis_is_not_minor_most_in_its_dim<tp, seq>, try_<move_the_minor_axes_first>,
-                           On<Shard<seq, tp, dp>>>>);
+static_assert(
+    same<conversion_verdict<On<Shard<batch, dp, tp>>, Replicate<dp>>,
+         refused<because::axis_is_not_minor_most_in_its_dim<dp, batch>,
+                 try_<move_the_minor_axes_first, or_<reshard_to_the_layout_wanted>>, On<Shard<batch, dp, tp>>>>);
+static_assert(
+    same<conversion_verdict<On<Shard<batch, dp, tp>>, Shard<batch, dp>>,
+         refused<because::axis_is_not_minor_most_in_its_dim<dp, batch>,
+                 try_<move_the_minor_axes_first, or_<reshard_to_the_layout_wanted>>, On<Shard<batch, dp, tp>>>>);
+static_assert(
+    same<conversion_verdict<On<Shard<batch, tp, dp>>, Shard<batch, dp, tp>>,
+         refused<because::axis_is_not_minor_most_in_its_dim<tp, batch>,
+                 try_<move_the_minor_axes_first, or_<reshard_to_the_layout_wanted>>, On<Shard<batch, tp, dp>>>>);
+static_assert(
+    same<conversion_verdict<On<Shard<seq, tp>>, Shard<seq, dp>, Shard<seq, tp>>,
+         refused<because::axis_is_not_minor_most_in_its_dim<tp, seq>,
+                 try_<move_the_minor_axes_first, or_<reshard_to_the_layout_wanted>>, On<Shard<seq, tp, dp>>>>);
 static_assert(same<conversion_verdict<On<Partial<tp>>, Partial<tp, Max>>,
                    refused<because::reduction_of_a_Partial_cannot_change<tp, Partial<tp>, Partial<tp, Max>>,
                            try_<convert_<Replicate<tp>>>, On<Partial<tp>>>>);
@@ -101,9 +105,10 @@ static_assert(gives<On<Shard<seq, Zigzag<cp>>>, On<Shard<seq, Zigzag<cp>, tp>>, 
 static_assert(gives<On<Shard<seq, dp, Striped<tp>>>, On<Shard<seq, dp, tp>>, Shard<seq, Striped<tp>>>);
 static_assert(gives<On<Shard<batch, tp>, Shard<seq, Zigzag<cp>>>, On<Shard<seq, Zigzag<cp>, tp>>, Shard<batch, tp>>);
 static_assert(conversion_steps<On<Shard<seq, Zigzag<cp>, tp>>, Shard<seq, Zigzag<cp>, tp>>().size == 0);
-static_assert(same<conversion_verdict<On<Shard<seq, Zigzag<cp>, tp>>, Shard<seq, cp>>,
-                   refused<because::axis_is_not_minor_most_in_its_dim<cp, seq>, try_<move_the_minor_axes_first>,
-                           On<Shard<seq, Zigzag<cp>, tp>>>>);
+static_assert(
+    same<conversion_verdict<On<Shard<seq, Zigzag<cp>, tp>>, Shard<seq, cp>>,
+         refused<because::axis_is_not_minor_most_in_its_dim<cp, seq>,
+                 try_<move_the_minor_axes_first, or_<reshard_to_the_layout_wanted>>, On<Shard<seq, Zigzag<cp>, tp>>>>);
 // Counts are of a whole dim.
 static_assert(same<conversion_verdict<On<Shard<seq, cp>>, Shard<seq, Counted<tp>>>,
                    refused<because::counted_axis_is_not_major_most<tp>, try_<list_the_counted_axis_first_in_its_Shard>,

@@ -124,9 +124,9 @@ TEST_CASE("some of the ranks along an axis: the others get nothing") {
     if (both) {
       require(both->without<pp>() == mesh.without<pp>() && !(*both == mesh), "the same but for the axis");
       require(both->size<tp>() == 2 && both->coordinate<pp>() == (stage == 3 ? 1 : 0), "coordinates");
-      std::vector<int> all = members(both->along<pp, tp>(), world.rank());
-      std::sort(all.begin(), all.end());
-      require(all == std::vector<int>{0, 1, 6, 7}, "both axes");
+      require(members(both->along<pp, tp>(), world.rank()) == std::vector<int>{0, 1, 6, 7}, "both axes");
+      const auto turned = both->narrowed<pp>({1, 0});
+      require(members(turned->along<tp, pp>(), world.rank()) == std::vector<int>{6, 7, 0, 1}, "in the mesh's order");
     }
     const auto alone = mesh.narrowed<pp>({1});
     require(alone.has_value() == (stage == 1), "one");
@@ -150,6 +150,30 @@ TEST_CASE("some of the ranks along an axis: the others get nothing") {
     require(text_of({1, 1}).find("found 1 twice") != std::string::npos, "twice");
     require(text_of({}).find("found none") != std::string::npos, "none");
     require(text_of({-1}).find("found -1") != std::string::npos, "negative");
+    const bool first = world.rank() == 0;
+    const std::string order = first ? text_of({0, 1}) : text_of({1, 0});
+    require(order.find("found \"{0, 1}\" on rank 0 and \"{1, 0}\" on rank 1") != std::string::npos, order.c_str());
+    const std::string number = first ? text_of({0, 1}) : text_of({0});
+    require(number.find("the same coordinates of tp on all ranks") != std::string::npos, number.c_str());
+    const std::string bad = first ? text_of({0, 1}) : text_of({0, 5});
+    require(bad.find(first ? "stopped by rank 1" : "found 5") != std::string::npos, bad.c_str());
+    require(mesh.only<tp>({1, 0})->coordinate<tp>() == 1 - world.rank(), "the mesh goes on");
+  });
+  launch(12, [](Communicator& world) {
+    const Mesh<dp, pp, tp> mesh(world, {2, 3, 2});
+    const auto some = mesh.narrowed<pp>({2, 0});
+    if (!some) return;
+    std::vector<int> all;
+    for (int d = 0; d < 2; ++d) {
+      for (const int p : {2, 0}) {
+        for (int t = 0; t < 2; ++t) all.push_back((d * 3 + p) * 2 + t);
+      }
+    }
+    require(members(some->along<dp, pp, tp>(), world.rank()) == all, "row-major, the axis where it was");
+    const auto line = [&](int d, int t) { return std::vector<int>{(d * 3 + 2) * 2 + t, d * 6 + t}; };
+    require(members(some->along<pp>(), world.rank()) == line(mesh.coordinate<dp>(), mesh.coordinate<tp>()), "line");
+    const int t = mesh.coordinate<tp>();
+    require(members(some->along<pp, dp>(), world.rank()) == std::vector<int>{4 + t, t, 10 + t, 6 + t}, "dp, then pp");
   });
 }
 
@@ -198,6 +222,25 @@ TEST_CASE("sizes that do not fit the ranks are errors that name both numbers") {
   CHECK(text_of(2, {-1, -2}).find("found -1") != std::string::npos);
   CHECK(text_of(1, {1 << 20, 1 << 20}).find("1048576 x 1048576 = 1099511627776") != std::string::npos);
   CHECK(text_of(2, {1, 2}).empty());
+  launch(2, [](Communicator& world) {
+    std::string text;
+    try {
+      const Mesh<dp, cp, pp, tp> mesh(world, {1 << 16, 1 << 16, 1 << 16, 1 << 17});
+    } catch (const Error& error) {
+      text = error.what();
+    }
+    require(text.find("131072, which 64 bits cannot hold") != std::string::npos, text.c_str());
+  });
+  launch(6, [](Communicator& world) {
+    std::string text;
+    try {
+      const Mesh<dp, tp> mesh(world, world.rank() == 4 ? std::array{3, 2} : std::array{2, 3});
+    } catch (const Error& error) {
+      text = error.what();
+    }
+    require(text.find("the same sizes on all ranks, found 2 x 3 on rank 0 and 3 x 2 on rank 4") != std::string::npos,
+            text.c_str());
+  });
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ TEST_CASE("the index lists every holder and taker of a block, and nothing else")
   const Routes routes(3, {{0, 2}, {}, {2, 2, 1}}, {{1}, {0, 1}, {}});
   CHECK(routes.valid());
   CHECK(routes.ranks() == 3);
-  CHECK(routes.holders[0] == std::vector<Routes::Place>{{0, 0}});
-  CHECK(routes.holders[1] == std::vector<Routes::Place>{{2, 2}});
-  CHECK(routes.holders[2] == std::vector<Routes::Place>{{0, 1}, {2, 0}, {2, 1}});
-  CHECK(routes.takers[0] == std::vector<Routes::Place>{{1, 0}});
-  CHECK(routes.takers[1] == std::vector<Routes::Place>{{0, 0}, {1, 1}});
+  CHECK(routes.holders[0] == detail::List<Routes::Place>{{0, 0}});
+  CHECK(routes.holders[1] == detail::List<Routes::Place>{{2, 2}});
+  CHECK(routes.holders[2] == detail::List<Routes::Place>{{0, 1}, {2, 0}, {2, 1}});
+  CHECK(routes.takers[0] == detail::List<Routes::Place>{{1, 0}});
+  CHECK(routes.takers[1] == detail::List<Routes::Place>{{0, 0}, {1, 1}});
   CHECK(routes.takers[2].empty());
 }
 

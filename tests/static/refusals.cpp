@@ -123,7 +123,7 @@ concept can_einsum = requires(const A& a, const B& b) {
 };
 template <class G, class X>
 concept can_gelu_backward = requires(const G& dy, const X& x) {
-  gelu_backward(x, dy);
+  gelu_backward(dy, x);
 };
 template <class G, class P>
 concept can_softmax_backward = requires(const G& dp, const P& p) {
@@ -233,16 +233,17 @@ static_assert(!can_rename<On<Rows>, batch, hidden> && !can_rename<On<Rows>, seq,
 
 // Types that contradict themselves, axes and dims that are not there.
 template <class T>
-concept can_generate = requires(const Grid& mesh) {
-  generate<T>(mesh, {}, [](const auto&) { return 0.0F; });
+concept can_generate = requires(const Grid& mesh, const Extents<typename T::dims>& extents) {
+  generate<T>(mesh, extents, [](const auto&) { return 0.0F; });
 };
 template <class T>
-concept can_assume = requires(const Grid& mesh, std::span<const float> local) {
-  assume<T>(mesh, {}, local);
+concept can_assume = requires(const Grid& mesh, const Extents<typename T::dims>& extents,
+                              std::span<const float> local) {
+  assume<T>(mesh, extents, local);
 };
 template <class T>
-concept can_construct = requires(const Grid& mesh) {
-  T(mesh, {});
+concept can_construct = requires(const Grid& mesh, const Extents<typename T::dims>& extents) {
+  T(mesh, extents);
 };
 template <class T, class D>
 concept has_dim = requires(const T& x) {
@@ -260,8 +261,8 @@ concept has_axis = requires(const M& mesh) {
 
 static_assert(can_generate<On<Rows, Shard<batch, tp>>> && !can_generate<On<Rows, Partial<tp>>>);
 template <class D, class... Ps>
-concept can_assume_as = requires(const Grid& mesh, const std::vector<float>& local) {
-  assume<D, Ps...>(mesh, {}, local);
+concept can_assume_as = requires(const Grid& mesh, const Extents<D>& extents, const std::vector<float>& local) {
+  assume<D, Ps...>(mesh, extents, local);
 };
 static_assert(can_assume_as<Rows, Shard<batch, dp>, Partial<tp>> && can_assume_as<Rows>);
 static_assert(!can_assume_as<Rows, Shard<seq, dp>> && !can_assume_as<Rows, Shard<batch, tp>, Partial<tp>>);
@@ -285,7 +286,7 @@ concept can_lookup = requires(const T& table, const I& ids) {
 };
 template <class T, class I, class G>
 concept can_lookup_backward = requires(const T& table, const I& ids, const G& dy) {
-  lookup_backward<vocab>(table, ids, dy);
+  lookup_backward<vocab>(dy, table, ids);
 };
 template <class X, class I>
 concept can_pick = requires(const X& x, const I& ids) {
@@ -305,8 +306,8 @@ static_assert(!can_lookup_backward<On<Table, Shard<vocab, tp>>, Ids, On<Rows, Pa
 static_assert(!can_lookup_backward<On<Table, Shard<vocab, tp>>, Ids, On<Rows, Shard<batch, tp>>>);
 static_assert(!can_lookup_backward<On<Table>, Ids, On<Dims<batch>>>);
 // A sum that is owed over an axis on which the rows are replicated stays owed.
-static_assert(std::is_same_v<decltype(lookup_backward<vocab>(std::declval<const On<Table>&>(), std::declval<Ids>(),
-                                                             std::declval<const On<Rows, Partial<dp>>&>())),
+static_assert(std::is_same_v<decltype(lookup_backward<vocab>(std::declval<const On<Rows, Partial<dp>>&>(),
+                                                             std::declval<const On<Table>&>(), std::declval<Ids>())),
                              On<Table, Partial<dp>>>);
 static_assert(!can_lookup_backward<On<Table>, Ids, On<Rows, Partial<dp, Max>>>);
 static_assert(can_pick<On<Rows, Shard<hidden, tp>>, Ids> && !can_pick<On<Rows, Shard<batch, tp>>, Ids>);
@@ -322,9 +323,15 @@ template <class T, class G>
 concept can_update = requires(T& w, const G& dw, AdamWState<T>& state) {
   adamw_step(w, dw, state, 1, AdamWOptions{});
 };
-template <class G>
-concept can_collect = requires(GradientBuckets<dp, float, Grid>& buckets, const G& dw) {
-  buckets.add(dw);
+template <class G, class T = On<Rows>>
+concept can_collect = requires(GradientBuckets<dp, float, Grid>& buckets,
+                               const typename GradientBuckets<dp, float, Grid>::template Ticket<T>& ticket,
+                               const G& dw) {
+  buckets.add(ticket, dw);
+};
+template <class T>
+concept can_expect = requires(GradientBuckets<dp, float, Grid>& buckets, const T& w) {
+  buckets.expect(w);
 };
 template <class G, class X>
 concept can_layer_norm_backward = requires(const G& dy, const X& x, const On<Vector>& gain) {
@@ -340,9 +347,13 @@ static_assert(!can_update<On<Rows>, On<Rows, Partial<dp>>> &&
               !can_update<On<Rows, Partial<dp>>, On<Rows, Partial<dp>>>);
 static_assert(!can_update<On<Rows, Shard<batch, tp>>, On<Rows>> && !can_update<On<Rows>, On<Vector>>);
 static_assert(!can_update<On<Rows>, Tensor<double, Rows, Layout<Grid>>>);
-static_assert(can_collect<On<Rows, Partial<dp>>> && can_collect<On<Rows, Partial<dp>, Shard<batch, tp>>>);
+static_assert(can_collect<On<Rows, Partial<dp>>> &&
+              can_collect<On<Rows, Partial<dp>, Shard<batch, tp>>, On<Rows, Shard<batch, tp>>>);
 static_assert(!can_collect<On<Rows>> && !can_collect<On<Rows, Partial<tp>>> &&
-              !can_collect<On<Rows, Partial<dp, Max>>>);
+              !can_collect<On<Rows, Partial<dp, Max>>> && !can_collect<On<Rows, Partial<dp>, Shard<batch, tp>>>);
+static_assert(can_expect<On<Rows>> && can_expect<On<Rows, Shard<batch, tp>>> && can_expect<On<Rows, Partial<tp>>>);
+static_assert(!can_expect<On<Rows, Shard<batch, dp>>> && !can_expect<On<Rows, Partial<dp>>> &&
+              !can_expect<Tensor<double, Rows, Layout<Grid>>>);
 static_assert(!can_collect<Tensor<double, Rows, Layout<Grid, Partial<dp>>>>);
 static_assert(can_layer_norm_backward<On<Rows, Shard<batch, tp>>, On<Rows, Shard<batch, tp>>>);
 static_assert(!can_layer_norm_backward<On<Rows>, On<Rows, Shard<batch, tp>>>);

@@ -18,8 +18,8 @@ template <class... Ps>
 using On = Tensor<float, Rows, Layout<Grid, Ps...>>;
 
 template <class T>
-concept can_construct = requires(const Grid& mesh) {
-  T(mesh, {});
+concept can_construct = requires(const Grid& mesh, const Extents<Rows>& extents) {
+  T(mesh, extents);
 };
 template <class T, class... Ps>
 concept can_convert = requires(const T& x) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Claims, slices and streams that must not compile, as `requires` sees them; compile_fail/ has their texts.
 #include "meshwise/tensor/assume.hpp"
+#include "meshwise/tensor/start_convert.hpp"
 #include "meshwise/tensor/stream.hpp"
 #include "meshwise/tensor/take.hpp"
 
@@ -36,11 +37,21 @@ static_assert(!can_take<Folded, batch, Range>);
 
 template <class X, class Index, class G>
 concept can_put_back = requires(const X& x, Index i, const G& dy) {
-  requires AnyTensor<decltype(take_backward<batch>(x, i, dy))>;
+  requires AnyTensor<decltype(take_backward<batch>(dy, x, i))>;
 };
 static_assert(can_put_back<Whole, Range, Owed> && can_put_back<Whole, int, On<Dims<hidden>>>);
 static_assert(!can_put_back<Whole, Range, On<Dims<hidden>>> && !can_put_back<Whole, int, Whole>);
 static_assert(!can_put_back<Whole, Range, Cut> && !can_put_back<Cut, Range, Whole>);
+
+template <class X, class... Ps>
+concept can_start = requires(const X& x) {
+  start_convert<Ps...>(x).wait();
+};
+static_assert(can_start<Owed, Replicate<tp>> && can_start<Cut, Replicate<tp>> && can_start<Cut, Shard<hidden, tp>>);
+static_assert(can_start<Twice, Replicate<tp>, Replicate<dp>> && can_start<Whole, Shard<batch, Zigzag<tp>>>);
+static_assert(!can_start<Folded, Replicate<tp>> && !can_start<Twice, Shard<batch, tp, dp>>);
+static_assert(!can_start<On<Rows, Partial<dp>, Partial<tp>>, Shard<batch, tp>, Replicate<dp>>);
+static_assert(!can_start<Twice, Replicate<dp>> && !can_start<Owed, Partial<tp, Max>>);
 
 struct Look {
   template <class... Any>

@@ -6,16 +6,14 @@
 #include <cmath>
 #include <limits>
 
+#include "choices.hpp"
 #include "meshwise/tensor/lookup.hpp"
 #include "meshwise/tensor/reductions.hpp"
-#include "support.hpp"
 
 namespace test {
 namespace {
 
-using Cube = Dims<d0, d1, d2>;
-template <class D, class... Ps>
-using T = Tensor<double, D, On<Ps...>>;
+using namespace choices;
 
 template <class D, class X>
 concept can_arg_max = requires(const X& x) {
@@ -25,11 +23,11 @@ template <class D, class X>
 concept can_distribute = requires(const X& x) {
   distributed_arg_max<D>(x);
 };
-static_assert(can_arg_max<d1, T<Cube, Shard<d0, dp>>> && can_arg_max<d0, T<Cube, Shard<d1, dp, tp>>>);
-static_assert(!can_arg_max<d1, T<Cube, Shard<d1, tp>>> && can_distribute<d1, T<Cube, Shard<d1, tp>>>);
-static_assert(!can_arg_max<d1, T<Cube, Partial<tp>>> && !can_distribute<d1, T<Cube, Partial<tp>>>);
-static_assert(!can_distribute<d1, T<Cube, Shard<d1, dp>, Partial<tp, Max>>>);
-static_assert(!can_arg_max<hidden, T<Cube>> && !can_distribute<hidden, T<Cube>>);
+static_assert(can_arg_max<d1, Doubles<Cube, Shard<d0, dp>>> && can_arg_max<d0, Doubles<Cube, Shard<d1, dp, tp>>>);
+static_assert(!can_arg_max<d1, Doubles<Cube, Shard<d1, tp>>> && can_distribute<d1, Doubles<Cube, Shard<d1, tp>>>);
+static_assert(!can_arg_max<d1, Doubles<Cube, Partial<tp>>> && !can_distribute<d1, Doubles<Cube, Partial<tp>>>);
+static_assert(!can_distribute<d1, Doubles<Cube, Shard<d1, dp>, Partial<tp, Max>>>);
+static_assert(!can_arg_max<hidden, Doubles<Cube>> && !can_distribute<hidden, Doubles<Cube>>);
 
 /// Whether a comes before b in an order written down here: by class of number, then by value.
 bool larger(double a, double b) {
@@ -41,18 +39,12 @@ bool larger(double a, double b) {
 /// The index of the first largest element along dim d of an array.
 std::vector<double> first_largest(const std::vector<double>& x, const std::array<std::size_t, 3>& extents,
                                   std::size_t d) {
-  std::size_t outer = 1, inner = 1;
-  for (std::size_t i = 0; i < d; ++i) outer *= extents[i];
-  for (std::size_t i = d + 1; i < 3; ++i) inner *= extents[i];
   std::vector<double> result;
-  for (std::size_t o = 0; o < outer; ++o) {
-    for (std::size_t i = 0; i < inner; ++i) {
-      const auto at = [&](std::size_t j) { return x[(o * extents[d] + j) * inner + i]; };
-      std::size_t best = 0;
-      for (std::size_t j = 1; j < extents[d]; ++j) best = larger(at(j), at(best)) ? j : best;
-      result.push_back(static_cast<double>(best));
-    }
-  }
+  choices::each_row(x, extents, d, [&](const std::vector<double>& row, const auto&) {
+    std::size_t best = 0;
+    for (std::size_t j = 1; j < row.size(); ++j) best = larger(row[j], row[best]) ? j : best;
+    result.push_back(static_cast<double>(best));
+  });
   return result;
 }
 
@@ -76,8 +68,8 @@ template <class... Ps>
 void check(const Rank& rank, const Extents<Cube>& extents, std::uint64_t salt) {
   const std::array<std::size_t, 3> e{extents[0], extents[1], extents[2]};
   for (const bool ties : {false, true}) {
-    const auto x =
-        rank.fill<T<Cube, Ps...>>(extents, [&](std::size_t i) { return ties ? special(i, salt) : real(i, salt); });
+    const auto x = rank.fill<Doubles<Cube, Ps...>>(
+        extents, [&](std::size_t i) { return ties ? special(i, salt) : real(i, salt); });
     const std::vector<double> all =
         array(x.size(), [&](std::size_t i) { return ties ? special(i, salt) : real(i, salt); });
     const auto one = [&]<class D>(detail::type<D>, std::size_t d) {
@@ -90,7 +82,7 @@ void check(const Rank& rank, const Extents<Cube>& extents, std::uint64_t salt) {
       using L = typename decltype(found)::layout;
       static_assert(std::is_same_v<detail::shard_axes<L, D>, detail::list<>> && !detail::has_partial<L>);
       require_equal(rank.denoted(found), first_largest(all, e, d), "distributed " + name_of<D>());
-      if constexpr (can_arg_max<D, T<Cube, Ps...>>) {
+      if constexpr (can_arg_max<D, Doubles<Cube, Ps...>>) {
         const auto local = arg_max<D>(x);
         static_assert(std::is_same_v<decltype(local), decltype(found)>);
         require_equal(rank.denoted(local), first_largest(all, e, d), "local " + name_of<D>());
@@ -103,28 +95,11 @@ void check(const Rank& rank, const Extents<Cube>& extents, std::uint64_t salt) {
 }
 
 TEST_CASE("global indices, ties to the lowest, over layouts and sizes, uneven and empty parts included") {
-  for (const GridSize size : {GridSize{1, 1}, GridSize{1, 2}, GridSize{2, 2}, GridSize{3, 1}, GridSize{1, 4}}) {
+  for (const GridSize size : grids) {
     on_grid(size, [](const Rank& rank) {
-      Draw draw(23);
-      const auto all = [&](const Extents<Cube>& extents, std::uint64_t salt) {
-        check<>(rank, extents, salt);
-        check<Shard<d0, dp>, Shard<d1, tp>>(rank, extents, salt);
-        check<Shard<d2, tp>>(rank, extents, salt);
-        check<Shard<d1, dp, tp>>(rank, extents, salt);
-        check<Shard<d2, tp, dp>>(rank, extents, salt);
-        check<Shard<d1, Zigzag<dp>, tp>>(rank, extents, salt);
-        check<Shard<d0, dp>, Shard<d2, Striped<tp>>>(rank, extents, salt);
-        check<Shard<d2, Chunked<tp>, Zigzag<dp>>>(rank, extents, salt);
-        Extents<Cube> counted = extents;
-        std::vector<std::size_t> counts(static_cast<std::size_t>(rank.mesh.size<tp>()));
-        for (std::size_t k = 0; k < extents[1]; ++k) ++counts[k * k % counts.size()];
-        counted[1] = Extent::of_parts(counts);
-        check<Shard<d1, Counted<tp>, dp>>(rank, counted, salt);
-      };
-      all({5, 3, 7}, 1);
-      all({1, 1, 1}, 2);
-      all({2, 17, 1}, 3);
-      for (std::uint64_t i = 0; i < (full() ? 40 : 5); ++i) all({draw.size(), draw.size(), draw.size()}, 10 + i);
+      over_layouts(rank, 23, full() ? 40 : 5, [&]<class... Ps>(const Extents<Cube>& extents, std::uint64_t salt) {
+        check<Ps...>(rank, extents, salt);
+      });
     });
   }
 }
@@ -138,7 +113,7 @@ TEST_CASE("NaN is above everything and the first one wins; what is picked there 
                                         {infinity, 3, infinity, 4, 5},
                                         {nan, nan, nan, nan, nan}};
     const double wanted[] = {1, 0, 1, 0, 0};
-    using X = T<Dims<d0, d1>, Shard<d1, tp>>;
+    using X = Doubles<Dims<d0, d1>, Shard<d1, tp>>;
     const auto x = rank.fill<X>({5, 5}, [&](std::size_t i) { return rows[i / 5][i % 5]; });
     const auto at = distributed_arg_max<d1>(x);
     require_equal(rank.denoted(at), std::vector<double>(wanted, wanted + 5), "indices");
@@ -192,7 +167,7 @@ TEST_CASE("only candidates move: two all-reduces over the axes that shard the di
 
 TEST_CASE("a dim without elements is an error, an empty result is not") {
   on_grid({1, 2}, [](const Rank& rank) {
-    const T<Dims<d0, d1>, Shard<d0, tp>> x(rank.mesh, {3, 0});
+    const Doubles<Dims<d0, d1>, Shard<d0, tp>> x(rank.mesh, {3, 0});
     const std::string text = error_of([&] { static_cast<void>(arg_max<d1>(x)); });
     require(contains(text, "arg_max (rank ") && contains(text, "at least one element along "), text);
     require(contains(error_of([&] { static_cast<void>(distributed_arg_max<d1>(x)); }), "distributed_arg_max"), "name");

@@ -3,6 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include "meshwise/tensor/accumulate.hpp"
 #include "support.hpp"
 
 namespace test {
@@ -139,6 +145,19 @@ TEST_CASE("rvalues that share with nobody are written in place, everything else 
   });
 }
 
+TEST_CASE("a const rvalue keeps its elements: of a const tensor, or of a function that returns one") {
+  on_grid({1, 2}, [](const Rank& rank) {
+    const Cut x = rank.integers<Cut>({2, 3, 2}, 1), b = rank.integers<Cut>({2, 3, 2}, 2);
+    const std::vector<double> before(x.local().begin(), x.local().end());
+    const auto kept = [&] { return std::equal(before.begin(), before.end(), x.local().begin(), x.local().end()); };
+    const double* where = x.local().data();
+    require(map([](double v) { return 3 * v; }, std::move(x)).local().data() != where && kept(), "map");
+    require((std::move(x) + b).local().data() != where && kept(), "sum");
+    require((std::move(x) * b).local().data() != where && kept(), "product");
+    require((std::move(x) * 2).local().data() != where && kept(), "scale");
+  });
+}
+
 TEST_CASE("bf16 and integers; functions may return wider types") {
   on_grid({1, 2}, [](const Rank& rank) {
     using B = Tensor<bf16, Dims<d0>, On<Shard<d0, tp>>>;
@@ -152,6 +171,50 @@ TEST_CASE("bf16 and integers; functions may return wider types") {
     using I = Tensor<std::int32_t, Dims<d0>, On<Shard<d0, tp>>>;
     const auto i = rank.integers<I>({7}, 1);
     require_equal(rank.denoted(i * i + i), wanted([](double x) { return x * x + x; }), "int");
+  });
+}
+
+template <class E>
+void check_wrapping(const Rank& rank) {
+  using U = std::make_unsigned_t<E>;
+  using X = Tensor<E, Dims<d0>, On<>>;
+  X x(rank.mesh, {3}), y(rank.mesh, {3});
+  const E most = std::numeric_limits<E>::max(), least = std::numeric_limits<E>::lowest();
+  const std::array<E, 3> a{most, least, most}, b{most, static_cast<E>(1), static_cast<E>(7)};
+  std::copy(a.begin(), a.end(), x.mutable_local().begin());
+  std::copy(b.begin(), b.end(), y.mutable_local().begin());
+  const auto sum = x + y, difference = y - x, product = x * y, triple = x * 3, negative = x * -1.0;
+  X both = x;
+  both += y;
+  both -= x;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto u = static_cast<std::uint64_t>(static_cast<U>(a[i])),
+               v = static_cast<std::uint64_t>(static_cast<U>(b[i]));
+    require(sum.local()[i] == static_cast<E>(static_cast<U>(u + v)), "sum");
+    require(difference.local()[i] == static_cast<E>(static_cast<U>(v - u)), "difference");
+    require(product.local()[i] == static_cast<E>(static_cast<U>(u * v)), "product");
+    require(triple.local()[i] == static_cast<E>(static_cast<U>(3 * u)), "scaled");
+    require(negative.local()[i] == static_cast<E>(static_cast<U>(0 - u)), "negative");
+    require(both.local()[i] == b[i], "there and back");
+  }
+  for (const double factor : {0.5, 1e300, -1e19, std::numeric_limits<double>::quiet_NaN()}) {
+    require(contains(error_of([&] { static_cast<void>(x * factor); }), "a whole number as the factor of integers"),
+            "a factor that would be cut off");
+  }
+}
+
+TEST_CASE("integers wrap, and no factor is cut off") {
+  on_grid({1, 1}, [](const Rank& rank) {
+    check_wrapping<std::int8_t>(rank);
+    check_wrapping<std::uint8_t>(rank);
+    check_wrapping<std::int32_t>(rank);
+    check_wrapping<std::uint32_t>(rank);
+    check_wrapping<std::int64_t>(rank);
+    check_wrapping<std::uint64_t>(rank);
+    Tensor<std::int64_t, Dims<>, On<>> x(rank.mesh, {});
+    x.mutable_local()[0] = 1;
+    constexpr std::int64_t odd = (std::int64_t{1} << 60) + 1;
+    require((x * odd).local()[0] == odd, "more digits than a double has");
   });
 }
 

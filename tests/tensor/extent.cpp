@@ -3,13 +3,24 @@
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <string>
+#include <type_traits>
 
 #include "meshwise/layout/dim.hpp"
 
 namespace {
 
 using namespace meshwise;
+
+using Two = Extents<Dims<batch, seq>>;
+template <class... Ns>
+concept are_two_extents = requires(Ns... ns) {
+  Two{ns...};
+};
+static_assert(are_two_extents<std::size_t, Extent> && are_two_extents<unsigned, std::size_t> && are_two_extents<Two>);
+static_assert(!are_two_extents<> && !are_two_extents<int> && !are_two_extents<int, int, int>);
+static_assert(std::is_same_v<Two, Extents<Dims<vocab, hidden>>> && std::is_default_constructible_v<Extents<Dims<>>>);
 
 TEST_CASE("a number where counts do not matter") {
   const Extents<Dims<batch, seq>> extents{3, 4};

@@ -15,36 +15,12 @@
 #include "meshwise/tensor/mean.hpp"
 #include "meshwise/tensor/norm.hpp"
 #include "meshwise/tensor/value.hpp"
-#include "support.hpp"
+#include "pieces.hpp"
 
 namespace test {
 namespace {
 
-template <class D, class... Ps>
-using T = Tensor<double, D, On<Ps...>>;
-template <class... Ps>
-using Number = T<Dims<>, Ps...>;
-template <class... Ps>
-using Row = T<Dims<d0>, Ps...>;
-
-/// A tensor of which this rank holds the given numbers.
-template <class X>
-X holding(const Rank& rank, const Extents<typename X::dims>& extents, const std::vector<double>& mine) {
-  X x(rank.mesh, extents);
-  const auto out = x.mutable_local();
-  require(out.size() == mine.size(), "a piece of another size");
-  for (std::size_t i = 0; i < mine.size(); ++i) out[i] = static_cast<typename X::element>(mine[i]);
-  return x;
-}
-template <class X>
-std::vector<double> local(const X& x) {
-  return {x.local().begin(), x.local().end()};
-}
-/// first on coordinate 0 along A, second on 1.
-template <class A>
-auto by(const Rank& rank, std::vector<double> first, std::vector<double> second) {
-  return rank.mesh.coordinate<A>() == 0 ? first : second;
-}
+using namespace pieces;
 
 template <class A, class B>
 concept can_add = requires(const A& a, const B& b) {
@@ -77,8 +53,8 @@ TEST_CASE("a replicated weight used on different data owes the sum, once") {
   static_assert(!std::is_convertible_v<Row<Partial<dp>>, Row<>>, "an unpaid gradient is no gradient");
   static_assert(!std::is_assignable_v<Row<>&, Row<Partial<dp>>>);
   on_grid({2, 2}, [](const Rank& rank) {
-    const auto x = holding<T<Dims<batch, d0>, Shard<batch, dp>>>(rank, {2, 1}, by<dp>(rank, {3}, {5}));
-    const auto dy = holding<T<Dims<batch>, Shard<batch, dp>>>(rank, {2}, {1});
+    const auto x = holding<Doubles<Dims<batch, d0>, Shard<batch, dp>>>(rank, {2, 1}, by<dp>(rank, {3}, {5}));
+    const auto dy = holding<Doubles<Dims<batch>, Shard<batch, dp>>>(rank, {2}, {1});
     const auto dw = contract<batch>(x, dy);
     static_assert(std::is_same_v<std::remove_const_t<decltype(dw)>, Row<Partial<dp>>>);
     require_equal(local(dw), by<dp>(rank, {3}, {5}), "parts");
@@ -88,16 +64,33 @@ TEST_CASE("a replicated weight used on different data owes the sum, once") {
   });
 }
 
+TEST_CASE("each rank's own gradient is what it asks for by leaving the axis, and nothing else") {
+  // f = p x with x = 3 and 5: the gradient of the shared p is 8. Where it is made inside of an axis it is 3 or 5, and
+  // nobody adds up behind its back; claimed as what it is, a part of the sum, it is 8.
+  on_grid({2, 1}, [](const Rank& rank) {
+    using Inner = Tensor<double, Dims<>, Layout<Mesh<tp>>>;
+    const auto p = inside<dp>(holding<Number<>>(rank, {}, {2}));
+    static_assert(same<decltype(p), Inner>);
+    Inner x(rank.mesh.without<dp>(), {});
+    x.mutable_local()[0] = rank.mesh.coordinate<dp>() == 0 ? 3 : 5;
+    require(value(p * x) == (rank.mesh.coordinate<dp>() == 0 ? 6 : 10), "the loss of this rank");
+    const auto dp_here = backward_to<Inner>(x * gradient_seed(p * x));
+    require_equal(local(dp_here), by<dp>(rank, {3}, {5}), "its own");
+    const auto owed = outside<Partial<dp>>(rank.mesh, dp_here);
+    require(value(convert<Replicate<dp>>(owed)) == 8, "the sum");
+  });
+}
+
 TEST_CASE("the gain of a norm between sequence-split activations owes its gradient over the tensor axis") {
   on_grid({1, 2}, [](const Rank& rank) {
-    using X = T<Dims<seq, hidden>, Shard<seq, tp>>;
-    using Gain = T<Dims<hidden>>;
+    using X = Doubles<Dims<seq, hidden>, Shard<seq, tp>>;
+    using Gain = Doubles<Dims<hidden>>;
     const auto x = rank.reals<X>({3, 4}, 1), dy = rank.reals<X>({3, 4}, 2);
     const auto gain = rank.reals<Gain>({4}, 3);
     const auto y = layer_norm(x, gain, gain);
     const auto g = layer_norm_backward(dy, x, y, gain).gain;
-    static_assert(std::is_same_v<std::remove_const_t<decltype(g)>, T<Dims<hidden>, Partial<tp>>>);
-    using Whole = T<Dims<seq, hidden>>;
+    static_assert(std::is_same_v<std::remove_const_t<decltype(g)>, Doubles<Dims<hidden>, Partial<tp>>>);
+    using Whole = Doubles<Dims<seq, hidden>>;
     const auto all = rank.reals<Whole>({3, 4}, 1);
     const auto wanted = layer_norm_backward(rank.reals<Whole>({3, 4}, 2), all, layer_norm(all, gain, gain), gain).gain;
     require_close(local(convert<Replicate<tp>>(g)), local(wanted), 1e-14, "the gradient on one rank");
@@ -146,12 +139,12 @@ TEST_CASE("a loss over a split vocabulary, given logits that are whole") {
   on_grid({1, 2}, [](const Rank& rank) {
     const Tensor<std::int32_t, Dims<batch>, On<>> label(rank.mesh, {1});
     const auto loss_of = [&](const auto& logits) { return value(cross_entropy<vocab>(logits, label, 1.0).loss); };
-    const double whole = loss_of(T<Dims<batch, vocab>>(rank.mesh, {1, 2}));
-    const double split = loss_of(T<Dims<batch, vocab>, Shard<vocab, tp>>(rank.mesh, {1, 2}));
+    const double whole = loss_of(Doubles<Dims<batch, vocab>>(rank.mesh, {1, 2}));
+    const double split = loss_of(Doubles<Dims<batch, vocab>, Shard<vocab, tp>>(rank.mesh, {1, 2}));
     require(std::fabs(whole - std::log(2.0)) < 1e-15 && whole == split, "ln 2 both ways");
   });
   // What insists on a part does not take the whole.
-  static_assert(!std::is_convertible_v<T<Dims<batch, vocab>>, T<Dims<batch, vocab>, Shard<vocab, tp>>>);
+  static_assert(!std::is_convertible_v<Doubles<Dims<batch, vocab>>, Doubles<Dims<batch, vocab>, Shard<vocab, tp>>>);
 }
 
 TEST_CASE("the square of a mean: the loss decides whether a sum is owed, not a wrapper") {
@@ -188,14 +181,15 @@ TEST_CASE("a reduction of a part of a buffer arrives, and leaves its argument al
   // Gradients 3 and 5: 8, also where they lie inside of another buffer; a reduction into a copy that is dropped gives
   // (3, 5), one into the argument destroys what the caller still holds.
   on_grid({2, 2}, [](const Rank& rank) {
-    const double mine = rank.mesh.coordinate<dp>() == 0 ? 3 : 5;
-    const auto both = holding<Row<Partial<dp>>>(rank, {4}, std::vector<double>(4, mine));
+    const std::vector<double> mine = by<dp>(rank, {3, 4, 30, 40}, {5, 6, 50, 60});
+    const auto both = holding<Row<Partial<dp>>>(rank, {4}, mine);
     const auto part = view_as<Shard<d0, tp>>(both);  // a view into the middle of it
     require(part.offset() == (rank.mesh.coordinate<tp>() == 0 ? 0U : 2U), "shared");
-    require_equal(local(convert<Replicate<dp>>(part)), {8, 8}, "the sum");
+    const std::vector<double> sum = by<tp>(rank, {8, 10}, {80, 100});
+    require_equal(local(convert<Replicate<dp>>(part)), sum, "the sum");
     auto moved = part;
-    require_equal(local(convert<Replicate<dp>>(std::move(moved))), {8, 8}, "of an rvalue that shares");
-    require_equal(local(both), std::vector<double>(4, mine), "the argument");
+    require_equal(local(convert<Replicate<dp>>(std::move(moved))), sum, "of an rvalue that shares");
+    require_equal(local(both), mine, "the argument");
   });
 }
 
@@ -204,6 +198,7 @@ TEST_CASE("a reduction of a part of a buffer arrives, and leaves its argument al
 TEST_CASE("a number is added to a sum once, not once per rank") {
   // 0 + ... + 9 = 45 in parts; plus 10 is 55. Added by each of n ranks it is 45 + 10 n.
   static_assert(!can_add<Number<Partial<tp>>, Number<>> && !can_add<Number<>, Number<Partial<tp>>>);
+  static_assert(!can_add<Number<Partial<tp>>, double> && !can_add<double, Number<Partial<tp>>>);
   for (const int n : {1, 2, 3, 4}) {
     on_grid({1, n}, [](const Rank& rank) {
       const auto x = rank.fill<Row<Shard<d0, tp>>>({10}, [](std::size_t i) { return static_cast<double>(i); });
@@ -217,10 +212,16 @@ TEST_CASE("a number is added to a sum once, not once per rank") {
   }
 }
 
+template <class A>
+concept can_choose = requires(const A& a) {
+  max<d0>(a);
+  arg_max<d0>(a);
+};
 TEST_CASE("functions that are not linear do not see the parts of a sum") {
   // [1, 5] + [4, -3] = [5, 2]: the largest is 5; of the parts 9. 1.5 + 1.5 clamped to 2 is 2; of the parts 3.
   const auto clamp = [](double v) { return v < 2 ? v : 2.0; };
   static_assert(!can_map<decltype(clamp), Row<Partial<tp>>>, "nor in place: there is no way to say it");
+  static_assert(!can_choose<Row<Partial<tp>>> && can_choose<Row<>>);
   on_grid({1, 2}, [clamp](const Rank& rank) {
     const auto x = holding<Row<Partial<tp>>>(rank, {2}, by<tp>(rank, {1, 5}, {4, -3}));
     require(value(max<d0>(convert<Replicate<tp>>(x))) == 5, "maximum");

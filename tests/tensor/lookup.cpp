@@ -41,7 +41,7 @@ void check(const Rank& rank, const Sizes& z) {
                           detail::placements_of<typename I::layout>{} +
                           detail::placements_except<typename Table::layout, detail::list<vocab>>{}))::is>;
   const auto dy = rank.integers<Dual>({z.b, z.s, z.h}, 2);
-  const auto gradient = lookup_backward<vocab>(table, ids, dy);
+  const auto gradient = lookup_backward<vocab>(dy, table, ids);
   static_assert(std::is_same_v<std::remove_const_t<decltype(gradient)>, Owed>);
   Vector wanted(z.v * z.h, 0.0);
   for (std::size_t i = 0; i < z.b * z.s * z.h; ++i) wanted[id_at(i / z.h, z.v) * z.h + i % z.h] += integer(i, 2);
@@ -111,6 +111,29 @@ TEST_CASE("indices of other types, rows of Partial tables and of bf16") {
   });
 }
 
+TEST_CASE("gradients of narrow floats are rounded once, those of integers wrap") {
+  on_grid({1, 2}, [](const Rank& rank) {
+    const auto check_all = [&]<class E>(E) {
+      const T<E, Dims<vocab, hidden>, Shard<vocab, tp>> table(rank.mesh, {3, 2});
+      const auto ids = rank.fill<T<std::int32_t, Dims<batch>>>({400}, [](std::size_t i) { return i % 4 == 0 ? 2 : 0; });
+      const auto dy = rank.fill<T<E, Dims<batch, hidden>>>({400, 2}, [](std::size_t) { return 1.0; });
+      const double often = static_cast<double>(static_cast<E>(300.0)),
+                   rarely = static_cast<double>(static_cast<E>(100.0));
+      require_equal(rank.denoted(lookup_backward<vocab>(dy, table, ids)), {often, often, 0, 0, rarely, rarely},
+                    "rows of " + name_of<E>());
+    };
+    check_all(bf16{});
+    check_all(fp16{});
+    check_all(f8e5m2{});
+    check_all(0.0f);
+    check_all(std::int32_t{});
+    using Bytes = T<std::int8_t, Dims<vocab, hidden>>;
+    const auto ids = rank.fill<T<std::int32_t, Dims<batch>>>({3}, [](std::size_t) { return 0.0; });
+    const auto dy = rank.fill<T<std::int8_t, Dims<batch, hidden>>>({3, 1}, [](std::size_t) { return 100.0; });
+    require_equal(rank.denoted(lookup_backward<vocab>(dy, Bytes(rank.mesh, {1, 1}), ids)), {300 - 256}, "wrapped");
+  });
+}
+
 TEST_CASE("indices outside of the table and extents that do not meet are errors") {
   on_grid({1, 2}, [](const Rank& rank) {
     using Table = T<double, Dims<vocab, hidden>, Shard<vocab, tp>>;
@@ -128,7 +151,7 @@ TEST_CASE("indices outside of the table and extents that do not meet are errors"
     require(contains(error_of([&] { static_cast<void>(pick<vocab>(longer, ids(1))); }), "seq = 3"), "pick");
     using Rows = T<double, Dims<batch, seq, hidden>>;
     const auto backward = [&](const Extents<Rows::dims>& extents) {
-      return error_of([&] { static_cast<void>(lookup_backward<vocab>(table, ids(1), Rows(rank.mesh, extents))); });
+      return error_of([&] { static_cast<void>(lookup_backward<vocab>(Rows(rank.mesh, extents), table, ids(1))); });
     };
     require(backward({2, 2, 2}).empty(), "good");
     require(contains(backward({2, 3, 2}), "seq = 3"), "rows of other ids");

@@ -44,6 +44,43 @@ void check(const Rank& rank, const X& x) {
                 name_of<Op>() + " to " + name_of<typename Result::dims>());
 }
 
+/// Which of two numbers that are not 0 comes later.
+struct Later {
+  static constexpr const char* name = "later";
+  static constexpr ReductionKind kind = ReductionKind::user;
+  static constexpr bool commutative = false, linear = false;
+  template <Element E>
+  static constexpr accumulate_t<E> identity() {
+    return 0;
+  }
+  template <class A>
+  static constexpr A apply(A a, A b) {
+    return b == A(0) ? a : b;
+  }
+};
+using First = T<Cube, Shard<d0, dp>>;
+static_assert(detail::is_accepted<detail::reduce_of<First, Later, d1, d2>>);
+static_assert(!detail::is_accepted<detail::reduce_of<First, Later, d0>> &&
+              !detail::is_accepted<detail::reduce_of<T<Cube, Partial<dp, Later>>, Later, d1>>);
+
+TEST_CASE("what is not commutative is combined in row-major order, however many there are") {
+  on_grid({2, 1}, [](const Rank& rank) {
+    const auto number = [](std::size_t i) { return static_cast<double>(i % 7 == 3 ? 0 : i + 1); };
+    const auto x = rank.fill<First>({3, 5, 23}, number);
+    const auto last = [&](std::size_t first, std::size_t step, std::size_t count) {
+      double result = 0;
+      for (std::size_t i = 0; i < count; ++i) result = Later::apply(result, number(first + i * step));
+      return result;
+    };
+    require_equal(rank.denoted(reduce<Later, d2>(x)), array(15, [&](std::size_t i) { return last(i * 23, 1, 23); }),
+                  "the inner dim");
+    require_equal(rank.denoted(reduce<Later, d1>(x)),
+                  array(69, [&](std::size_t i) { return last(i / 23 * 115 + i % 23, 23, 5); }), "a middle dim");
+    require_equal(rank.denoted(reduce<Later, d1, d2>(x)),
+                  array(3, [&](std::size_t i) { return last(i * 115, 1, 115); }), "both");
+  });
+}
+
 static_assert(!detail::is_accepted<detail::reduce_of<T<Cube>, Sum, d0, d1, d0>>, "a dim named twice");
 static_assert(!detail::is_accepted<detail::reduce_of<T<Cube>, Max, hidden>>);
 

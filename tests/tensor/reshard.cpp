@@ -170,6 +170,49 @@ TEST_CASE("Counted: counts at run time, empty parts, other counts, gradients") {
   }
 }
 
+/// What a conversion receives on all ranks is what its plan says, given the counts at both ends.
+template <class To, class X>
+auto foreseen(const Rank& rank, const X& x, const Extents<Square>& after) {
+  const Traffic before = spent(rank);
+  const auto y = reshard<typename To::layout>(x, after);
+  const double received = rank.total(static_cast<double>((spent(rank) - before).volume));
+  constexpr const LayoutPlan& steps = plan<typename X::layout, typename To::layout, Square>;
+  const std::array<int, 2> sizes{rank.mesh.size<dp>(), rank.mesh.size<tp>()};
+  const std::array<std::size_t, 2> numbers{x.extents()[0], x.extents()[1]};
+  const std::array<DimCounts, 2> counts{
+      {{x.extents()[0].counts(), after[0].counts()}, {x.extents()[1].counts(), after[1].counts()}}};
+  require(received == static_cast<double>(plan_volume(steps, sizes, numbers, sizeof(double), counts)),
+          name_of<typename X::layout>() + " -> " + name_of<typename To::layout>() + ": volume");
+  require_equal(rank.denoted(y), array(x.size(), [](std::size_t i) { return integer(i, 1); }), "value");
+  return y;
+}
+
+TEST_CASE("the bytes of counts are foreseen: to other ones, by another axis, with what else changes on the way") {
+  for (const GridSize size : few_grids) {
+    on_grid(size, [](const Rank& rank) {
+      const auto counts = [](int parts, std::size_t of, bool backwards) {
+        std::vector<std::size_t> result(static_cast<std::size_t>(parts), 0);
+        result[backwards ? 0 : result.size() - 1] = of - of / 3;
+        result[result.size() / 2] += of / 3;
+        return Extent::of_parts(result);
+      };
+      using Parts = T<Shard<d0, Counted<tp>>>;
+      const int n = rank.mesh.size<tp>(), m = rank.mesh.size<dp>();
+      const auto rows = foreseen<Parts>(rank, rank.integers<T<Shard<d1, tp>>>({7, 4}), {counts(n, 7, false), 4});
+      const auto anew = foreseen<Parts>(rank, rows, {counts(n, 7, true), 4});
+      const auto cut = foreseen<T<Shard<d0, Counted<tp>, dp>>>(rank, anew, {counts(n, 7, false), 4});
+      foreseen<Parts>(rank, cut, {counts(n, 7, true), 4});
+      foreseen<T<Shard<d0, Counted<dp>>>>(rank, rows, {counts(m, 7, true), 4});
+      const auto two = foreseen<T<Shard<d0, Counted<tp>>, Shard<d1, Counted<dp>>>>(
+          rank, rows, {counts(n, 7, true), counts(m, 4, false)});
+      foreseen<T<Shard<d0, Counted<dp>>, Shard<d1, Counted<tp>>>>(rank, two, {counts(m, 7, false), counts(n, 4, true)});
+      foreseen<Parts>(rank, rank.integers<T<Shard<d0, Counted<tp>>, Partial<dp>>>({counts(n, 7, false), 4}),
+                      {counts(n, 7, true), 4});
+      foreseen<T<>>(rank, two, {7, 4});
+    });
+  }
+}
+
 TEST_CASE("counts that differ between ranks are a mismatch, not wrong data") {
   const std::string text = error_of([] {
     on_grid({1, 2}, [](const Rank& rank) {
@@ -181,6 +224,37 @@ TEST_CASE("counts that differ between ranks are a mismatch, not wrong data") {
     });
   });
   CHECK(contains(text, "exchange"));
+}
+
+TEST_CASE("counts that differ between ranks which only slice: communicating checks find them") {
+  on_grid({1, 2}, [](const Rank& rank) {
+    const bool first = rank.mesh.coordinate<tp>() == 0;
+    rank.mesh.set_checks(Checks::communicating);
+    const auto x = rank.integers<T<>>({7, 2});
+    const std::vector<std::size_t> counts = first ? std::vector<std::size_t>{3, 4} : std::vector<std::size_t>{4, 3};
+    const std::string text = error_of([&] { static_cast<void>(convert<Shard<d0, Counted<tp>>>(x, counts)); });
+    require(contains(text, "in parts of 3 4") && contains(text, "in parts of 4 3"), text);
+    const std::vector<std::size_t> same{4, 3};
+    require_equal(rank.denoted(convert<Shard<d0, Counted<tp>>>(x, same)), rank.denoted(x), "the same counts");
+  });
+}
+
+TEST_CASE("extents that are not the tensor's are errors, whatever the layouts and the level of checks") {
+  for (const Checks level : {Checks::none, Checks::light, Checks::communicating}) {
+    on_grid({1, 2}, [level](const Rank& rank) {
+      rank.mesh.set_checks(level);
+      const auto x = rank.integers<T<Shard<d0, tp>>>({4, 3});
+      const Extents<Square> other{4, 300};
+      const auto refused = [](const std::string& text, std::string_view verb) {
+        require(contains(text, verb) && contains(text, "3 indices in all") && contains(text, "found 300"), text);
+      };
+      refused(error_of([&] { static_cast<void>(reshard<On<Shard<d1, tp>>>(x, other)); }), "reshard");
+      refused(error_of([&] { static_cast<void>(reshard<On<Shard<d0, tp>>>(x, other)); }), "reshard");
+      refused(error_of([&] { static_cast<void>(reshard<On<Partial<tp>>>(x, other)); }), "reshard");
+      refused(error_of([&] { static_cast<void>(backward_to<T<Shard<d1, tp>>>(x, other)); }), "backward_to");
+      require_equal(rank.denoted(reshard<On<Shard<d1, tp>>>(x, {4, 3})), rank.denoted(x), "its own");
+    });
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -215,6 +216,15 @@ TEST_CASE("several tensors in one stream, and a contribution to each, with other
     require_equal(rank.denoted(dk), array(14, [](std::size_t i) { return 6 * integer(i, 1); }), "keys");
     require_equal(rank.denoted(dv), array(28, [](std::size_t i) { return 3 * integer(i, 2); }), "values");
     stream<tp>(std::tie(k, v), Nothing{});
+
+    // Only the dim that is cut has to agree.
+    const auto wider = rank.integers<Keys>({7, 5});
+    stream<tp>(std::tie(k, wider), [&](const auto& piece, const auto& wide, int) {
+      require(piece.extents()[0] == wide.extents()[0] && wide.extents()[1] == 5, "pieces of one coordinate");
+    });
+    const auto longer = rank.integers<Keys>({8, 2});
+    const std::string text = error_of([&] { stream<tp>(std::tie(k, longer), Nothing{}); });
+    require(contains(text, "stream (rank ") && contains(text, "d0 = 8 in the second"), text);
   });
 }
 

@@ -108,26 +108,58 @@ TEST_CASE("the gradient goes back to where it was taken: the adjoint law, and th
         return rank.total(sum);
       };
       const Range range{1, 2};
-      require(dot(take<d1>(x, range), take<d1>(y, range)) == dot(x, take_backward<d1>(x, range, take<d1>(y, range))),
+      require(dot(take<d1>(x, range), take<d1>(y, range)) == dot(x, take_backward<d1>(take<d1>(y, range), x, range)),
               "range");
-      require(dot(take<d1>(x, 3), take<d1>(y, 3)) == dot(x, take_backward<d1>(x, 3, take<d1>(y, 3))), "index");
-      auto all = take_backward<d1>(x, Range{0, 1}, take<d1>(x, Range{0, 1}));
-      all += take_backward<d1>(x, range, take<d1>(x, range));
-      all += take_backward<d1>(x, 3, take<d1>(x, 3));
+      require(dot(take<d1>(x, 3), take<d1>(y, 3)) == dot(x, take_backward<d1>(take<d1>(y, 3), x, 3)), "index");
+      auto all = take_backward<d1>(take<d1>(x, Range{0, 1}), x, Range{0, 1});
+      all += take_backward<d1>(take<d1>(x, range), x, range);
+      all += take_backward<d1>(take<d1>(x, 3), x, 3);
       require_equal(rank.denoted(all), rank.denoted(x), "all parts");
 
       // A gradient may be owed where the value was not.
       const auto owed = rank.integers<T<Partial<dp>, Shard<d2, tp>>>({3, 2, 5});
-      const auto back = take_backward<d1>(x, range, owed);
+      const auto back = take_backward<d1>(owed, x, range);
       static_assert(std::is_same_v<std::remove_const_t<decltype(back)>, T<Partial<dp>, Shard<d2, tp>>>);
       require_equal(rank.denoted(take<d1>(back, range)), rank.denoted(owed), "owed");
       require(contains(error_of([&] {
-                         static_cast<void>(take_backward<d1>(x, Range{0, 3}, owed));
+                         static_cast<void>(take_backward<d1>(owed, x, Range{0, 3}));
                        }),
                        "as were taken"),
               "another size");
     });
   }
+}
+
+TEST_CASE("a gradient of other extents is an error, also of as many elements as were taken") {
+  on_grid({1, 2}, [](const Rank& rank) {
+    using X = T<Shard<d2, tp>>;
+    const X x(rank.mesh, {3, 4, 4});
+    const auto text = [&](const Extents<X::dims>& extents) {
+      return error_of([&] { static_cast<void>(take_backward<d1>(X(rank.mesh, extents), x, Range{1, 2})); });
+    };
+    require(text({3, 2, 4}).empty(), "the extents that take gave");
+    require(contains(text({2, 3, 4}), "take_backward") && contains(text({2, 3, 4}), "d0 = 3"), text({2, 3, 4}));
+    require(contains(text({6, 1, 4}), "d0 = 3") && contains(text({3, 4, 2}), "d2 = 4"), text({3, 4, 2}));
+    require(contains(text({3, 3, 4}), "expected 2 indices of test::d1, as many as were taken, found 3"),
+            text({3, 3, 4}));
+    const Grid other(rank.mesh.world(), {1, 2});
+    require(contains(error_of([&] {
+                       static_cast<void>(take_backward<d1>(X(other, {3, 2, 4}), x, Range{1, 2}));
+                     }),
+                     "two meshes"),
+            "mesh");
+  });
+}
+
+TEST_CASE("a gradient that is cut by counts goes back with them") {
+  on_grid({1, 3}, [](const Rank& rank) {
+    const auto x = rank.integers<T<>>({5, 4, 2});
+    const std::vector<std::size_t> counts{4, 0, 1};
+    const auto dy = convert<Shard<d0, Counted<tp>>>(take<d1>(x, Range{1, 2}), counts);
+    const auto dx = take_backward<d1>(dy, x, Range{1, 2});
+    require(dx.extents()[0] == Extent::of_parts(counts), "counts");
+    require_equal(rank.denoted(dx), rank.denoted(take_backward<d1>(take<d1>(x, Range{1, 2}), x, Range{1, 2})), "value");
+  });
 }
 
 TEST_CASE("a fused weight is cut by its parts, not across them, also when they have different sizes") {

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "meshwise/tensor/generate.hpp"
 #include "support.hpp"
 
 // There and back again stand in from_global.cpp.
@@ -31,6 +32,22 @@ TEST_CASE("the whole on every rank, and at one root for what each piece costs on
       require(to_global(T<Partial<dp>, Partial<tp>>(owed), 0).size() == (rank.mesh.is_first() ? 35U : 0U), "sums");
     });
   }
+}
+
+TEST_CASE("a root of some of the ranks, by their coordinates in the mesh") {
+  on_grid({3, 2}, [](const Rank& rank) {
+    const auto some = rank.mesh.narrowed<dp>({2, 0});
+    if (!some) return;
+    for (int root = 0; root < 4; ++root) {
+      const auto x =
+          generate<T<Shard<d0, dp>, Shard<d1, tp>>>(*some, {5, 3}, [](const auto& i) { return integer(i.linear, 1); });
+      const bool here = some->coordinate<dp>() * 2 + some->coordinate<tp>() == root;
+      const auto value = array(15, [](std::size_t i) { return integer(i, 1); });
+      require(to_global(x, root) == (here ? value : std::vector<double>{}), "root");
+      require(to_global(reshard<On<Shard<d1, dp, tp>>>(x)) == value, "several axes");
+      require(to_global(reshard<On<Shard<d0, tp, dp>>>(x)) == value, "in another order");
+    }
+  });
 }
 
 }  // namespace

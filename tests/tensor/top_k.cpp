@@ -7,14 +7,12 @@
 #include <cmath>
 #include <limits>
 
-#include "support.hpp"
+#include "choices.hpp"
 
 namespace test {
 namespace {
 
-using Cube = Dims<d0, d1, d2>;
-template <class D, class... Ps>
-using T = Tensor<double, D, On<Ps...>>;
+using namespace choices;
 
 template <class D, class X>
 concept can_top_k = requires(const X& x) {
@@ -24,10 +22,10 @@ template <class D, class X>
 concept can_distribute = requires(const X& x) {
   distributed_top_k<D>(x, 1);
 };
-static_assert(can_top_k<d1, T<Cube, Shard<d0, dp>>> && can_top_k<d0, T<Cube, Shard<d1, dp, tp>>>);
-static_assert(!can_top_k<d1, T<Cube, Shard<d1, tp>>> && can_distribute<d1, T<Cube, Shard<d1, tp>>>);
-static_assert(!can_top_k<d1, T<Cube, Partial<tp>>> && !can_distribute<d1, T<Cube, Partial<tp>>>);
-static_assert(!can_top_k<hidden, T<Cube>> && !can_distribute<hidden, T<Cube>>);
+static_assert(can_top_k<d1, Doubles<Cube, Shard<d0, dp>>> && can_top_k<d0, Doubles<Cube, Shard<d1, dp, tp>>>);
+static_assert(!can_top_k<d1, Doubles<Cube, Shard<d1, tp>>> && can_distribute<d1, Doubles<Cube, Shard<d1, tp>>>);
+static_assert(!can_top_k<d1, Doubles<Cube, Partial<tp>>> && !can_distribute<d1, Doubles<Cube, Partial<tp>>>);
+static_assert(!can_top_k<hidden, Doubles<Cube>> && !can_distribute<hidden, Doubles<Cube>>);
 
 double number(std::size_t position, std::uint64_t salt) {
   switch (random_bits(salt, position) % 9) {
@@ -38,33 +36,28 @@ double number(std::size_t position, std::uint64_t salt) {
   }
 }
 
+double finite(double v) { return std::isnan(v) ? 1e9 : std::isinf(v) ? std::copysign(1e8, v) : v; }
+
 /// The first k of each row along dim d by a stable sort: values (NaN as 1e9) and indices.
 std::array<std::vector<double>, 2> sorted(const std::vector<double>& x, const std::array<std::size_t, 3>& e,
                                           std::size_t d, std::size_t k) {
-  std::size_t outer = 1, inner = 1;
-  for (std::size_t i = 0; i < d; ++i) outer *= e[i];
-  for (std::size_t i = d + 1; i < 3; ++i) inner *= e[i];
-  std::array<std::vector<double>, 2> result{std::vector<double>(outer * k * inner),
-                                            std::vector<double>(outer * k * inner)};
-  for (std::size_t o = 0; o < outer; ++o) {
-    for (std::size_t i = 0; i < inner; ++i) {
-      std::vector<std::pair<double, std::size_t>> row;
-      for (std::size_t j = 0; j < e[d]; ++j) {
-        const double value = x[(o * e[d] + j) * inner + i];
-        row.emplace_back(std::isnan(value) ? 1e9 : std::isinf(value) ? std::copysign(1e8, value) : value, j);
-      }
-      std::stable_sort(row.begin(), row.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-      for (std::size_t j = 0; j < k; ++j) {
-        result[0][(o * k + j) * inner + i] = row[j].first;
-        result[1][(o * k + j) * inner + i] = static_cast<double>(row[j].second);
-      }
+  std::size_t rows = 1;
+  for (std::size_t i = 0; i < 3; ++i) rows *= i == d ? 1 : e[i];
+  std::array<std::vector<double>, 2> result{std::vector<double>(rows * k), std::vector<double>(rows * k)};
+  each_row(x, e, d, [&](const std::vector<double>& row, const auto& place) {
+    std::vector<std::pair<double, std::size_t>> ranked;
+    for (const double value : row) ranked.emplace_back(finite(value), ranked.size());
+    std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t j = 0; j < k; ++j) {
+      result[0][place(j, k)] = ranked[j].first;
+      result[1][place(j, k)] = static_cast<double>(ranked[j].second);
     }
-  }
+  });
   return result;
 }
 
 std::vector<double> finite(std::vector<double> values) {
-  for (double& v : values) v = std::isnan(v) ? 1e9 : std::isinf(v) ? std::copysign(1e8, v) : v;
+  for (double& v : values) v = finite(v);
   return values;
 }
 
@@ -90,7 +83,7 @@ template <class... Ps>
 void check(const Rank& rank, const Extents<Cube>& extents, std::uint64_t salt) {
   const std::array<std::size_t, 3> e{extents[0], extents[1], extents[2]};
   const auto value = [salt](std::size_t i) { return number(i, salt); };
-  const auto x = rank.fill<T<Cube, Ps...>>(extents, value);
+  const auto x = rank.fill<Doubles<Cube, Ps...>>(extents, value);
   const std::vector<double> all = array(x.size(), value);
   const auto some = [&]<class D>(detail::type<D>, std::size_t d) {
     // More than a part holds, everything, and nothing are among them.
@@ -104,28 +97,11 @@ void check(const Rank& rank, const Extents<Cube>& extents, std::uint64_t salt) {
 }
 
 TEST_CASE("global indices in order, ties to the lowest, over layouts and sizes, uneven and empty parts included") {
-  for (const GridSize size : {GridSize{1, 1}, GridSize{1, 2}, GridSize{2, 2}, GridSize{3, 1}, GridSize{1, 4}}) {
+  for (const GridSize size : grids) {
     on_grid(size, [](const Rank& rank) {
-      Draw draw(29);
-      const auto all = [&](const Extents<Cube>& extents, std::uint64_t salt) {
-        check<>(rank, extents, salt);
-        check<Shard<d0, dp>, Shard<d1, tp>>(rank, extents, salt);
-        check<Shard<d2, tp>>(rank, extents, salt);
-        check<Shard<d1, dp, tp>>(rank, extents, salt);
-        check<Shard<d2, tp, dp>>(rank, extents, salt);
-        check<Shard<d1, Zigzag<dp>, tp>>(rank, extents, salt);
-        check<Shard<d0, dp>, Shard<d2, Striped<tp>>>(rank, extents, salt);
-        check<Shard<d2, Chunked<tp>, Zigzag<dp>>>(rank, extents, salt);
-        Extents<Cube> counted = extents;
-        std::vector<std::size_t> counts(static_cast<std::size_t>(rank.mesh.size<tp>()));
-        for (std::size_t k = 0; k < extents[1]; ++k) ++counts[k * k % counts.size()];
-        counted[1] = Extent::of_parts(counts);
-        check<Shard<d1, Counted<tp>, dp>>(rank, counted, salt);
-      };
-      all({3, 5, 4}, 1);
-      all({1, 1, 1}, 2);
-      all({2, 1, 19}, 3);
-      for (std::uint64_t i = 0; i < (full() ? 30 : 3); ++i) all({draw.size(), draw.size(), draw.size()}, 10 + i);
+      over_layouts(rank, 29, full() ? 30 : 3, [&]<class... Ps>(const Extents<Cube>& extents, std::uint64_t salt) {
+        check<Ps...>(rank, extents, salt);
+      });
     });
   }
 }
@@ -186,11 +162,11 @@ TEST_CASE("only candidates move: k values and indices of every row and rank, ove
 
 TEST_CASE("a k beyond the extent is an error that names both") {
   on_grid({1, 2}, [](const Rank& rank) {
-    const T<Dims<d0, d1>, Shard<d0, tp>> x(rank.mesh, {3, 4});
+    const Doubles<Dims<d0, d1>, Shard<d0, tp>> x(rank.mesh, {3, 4});
     const std::string text = error_of([&] { static_cast<void>(top_k<d1>(x, 5)); });
     require(contains(text, "top_k (rank ") && contains(text, "at most 4") && contains(text, "k = 5"), text);
     require(contains(error_of([&] { static_cast<void>(distributed_top_k<d0>(x, 4)); }), "distributed_top_k"), "name");
-    require(top_k<d1>(T<Dims<d0, d1>>(rank.mesh, {0, 4}), 4).values.size() == 0, "no rows");
+    require(top_k<d1>(Doubles<Dims<d0, d1>>(rank.mesh, {0, 4}), 4).values.size() == 0, "no rows");
   });
 }
 

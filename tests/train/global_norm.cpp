@@ -68,7 +68,7 @@ TEST_CASE("global norm: every distinct element once, in every layout, alone and 
   }
 }
 
-TEST_CASE("global norm: one all-reduce of a number over the mesh, the same bits on every rank, as often as asked") {
+TEST_CASE("global norm: one small all-reduce over the mesh, the same bits on every rank, as often as asked") {
   for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 3}, Ranks{4, 2}, Ranks{1, 5}}) {
     std::vector<double> norms(static_cast<std::size_t>(ranks.data * ranks.tensor));
     on_grid(ranks, [&](const Grid& mesh) {
@@ -79,16 +79,72 @@ TEST_CASE("global norm: one all-reduce of a number over the mesh, the same bits 
       double first = 0;
       const Traffic over_dp = mesh.along<dp>().traffic(), before = mesh.along<dp, tp>().traffic();
       const Traffic over_tp = traffic_of<tp>(mesh, [&] { first = norm.norm(); });
-      require((mesh.along<dp, tp>().traffic() - before).calls == (mesh.world().size() == 1 ? 0 : 1), "over the mesh");
+      const Traffic once = mesh.along<dp, tp>().traffic() - before;
+      const auto n = static_cast<std::uint64_t>(mesh.world().size());
+      require(once.calls == (n == 1 ? 0 : 1), "over the mesh");
       if (mesh.size<dp>() > 1 && mesh.size<tp>() > 1) {
         require(over_tp.calls == 0 && mesh.along<dp>().traffic() == over_dp, "not axis by axis");
       }
       require(norm.norm() == first, "asking changes nothing");
+      require(sum_over_ranks(mesh, once.volume) == 2 * (n - 1) * GlobalNorm<Grid>::bytes, "bytes");
       norms[static_cast<std::size_t>(mesh.world().rank())] = first;
     });
     for (double n : norms) CHECK(n == norms[0]);
     CHECK(norms[0] > 1);
   }
+}
+
+TEST_CASE("global norm: the same bits in every layout, on any number of ranks, in any order") {
+  double expected = 0;
+  const auto floats = []<class... Ps>(const Grid& mesh, std::uint64_t seed, detail::list<Ps...>) {
+    using T = Tensor<float, Dims<hidden, ffn>, Layout<Grid, Ps...>>;
+    return generate<T>(mesh, {37, 29}, [&](const auto& i) {
+      return static_cast<float>(normal(seed, i.linear) * std::exp(8 * normal(seed + 1, i.linear)));
+    });
+  };
+  for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 3}, Ranks{4, 2}, Ranks{1, 5}, Ranks{7, 1}}) {
+    on_grid(ranks, [&](const Grid& mesh) {
+      const auto check = [&](auto first, auto second) {
+        const auto a = floats(mesh, 1, first), c = floats(mesh, 3, second);
+        const double forwards = GlobalNorm<Grid>(mesh).add(a).add(c).norm();
+        require(GlobalNorm<Grid>(mesh).add(c).add(a).norm() == forwards, "order");
+        if (mesh.world().size() == 1) {
+          expected = forwards;
+        } else {
+          require(forwards == expected, "one rank has the same bits");
+        }
+      };
+      check(detail::list<>{}, detail::list<>{});
+      check(detail::list<Shard<hidden, dp>>{}, detail::list<>{});
+      check(detail::list<Shard<hidden, dp>, Shard<ffn, tp>>{}, detail::list<Shard<hidden, Striped<tp>>>{});
+      check(detail::list<Shard<ffn, dp, tp>>{}, detail::list<Shard<hidden, Zigzag<dp>>>{});
+      // Flat buckets: each rank counts a run of the elements.
+      const auto a = floats(mesh, 1, detail::list<>{}), c = floats(mesh, 3, detail::list<>{});
+      const auto part = [&](std::span<const float> x) {
+        const Range own = split(x.size(), static_cast<std::size_t>(mesh.world().size()),
+                                static_cast<std::size_t>(mesh.world().rank()));
+        return x.subspan(own.begin, own.size);
+      };
+      require(GlobalNorm<Grid>(mesh).add_elements(part(a.local())).add_elements(part(c.local())).norm() == expected,
+              "a flat bucket");
+    });
+  }
+  CHECK(expected > 0);
+}
+
+TEST_CASE("global norm: one element that is no number, on one rank, makes the norm so on all") {
+  const auto norm_of = [](double bad) {
+    std::vector<double> norms(6);
+    on_grid({2, 3}, [&](const Grid& mesh) {
+      const auto x = generate<Matrix<Shard<hidden, dp>, Shard<ffn, tp>>>(
+          mesh, {5, 7}, [&](const auto& i) { return i.linear == 33 ? bad : 1.0; });
+      norms[static_cast<std::size_t>(mesh.world().rank())] = GlobalNorm<Grid>(mesh).add(x).norm();
+    });
+    return norms;
+  };
+  for (const double n : norm_of(-HUGE_VAL)) CHECK(n == HUGE_VAL);
+  for (const double n : norm_of(std::nan(""))) CHECK(std::isnan(n));
+  for (const double n : norm_of(1e200)) CHECK(n == HUGE_VAL);  // its square is
 }
 
 TEST_CASE("global norm: nothing added is zero, float squares are summed in double") {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -36,12 +35,13 @@ struct BytesHead {
 };
 
 /// unit: bytes of the elements that they are part of.
-inline void run_bytes(const char* verb, Communicator& communicator, std::span<std::byte> data, std::size_t unit,
-                      int root, const BytesOptions& options) {
+template <class Byte>
+void run_bytes(const char* verb, Communicator& communicator, Byte* data, std::size_t bytes, std::size_t unit, int root,
+               const BytesOptions& options) {
   CollectiveOptions plain;
   plain.deadline = options.deadline;
   Request request(communicator.endpoint(verb), communicator.workspace(), verb);
-  BroadcastRule<>::within(request, data, root, plain);
+  BroadcastRule<>::within(request, std::span<Byte>(data, bytes), root, plain);
   request.agree(name_signature("broadcast_bytes"));
   request.agree(options.limit);
   request.agree(unit);
@@ -72,7 +72,7 @@ void broadcast_any(const char* verb, Communicator& communicator, const void* dat
     head.bytes = bytes;
     if (bytes > 0 && bytes <= BytesHead::most) std::memcpy(head.data, data, bytes);
   }
-  run_bytes(verb, communicator, std::as_writable_bytes(std::span(&head, 1)), unit, root, options);
+  run_bytes(verb, communicator, reinterpret_cast<std::byte*>(&head), sizeof head, unit, root, options);
   if (head.bytes > options.limit) {
     fail(verb, "at most " + std::to_string(options.limit) + " bytes", std::to_string(head.bytes) + " from the root",
          "raise options.limit on all ranks, or send less at a time", rank);
@@ -87,7 +87,7 @@ void broadcast_any(const char* verb, Communicator& communicator, const void* dat
     }
   }
   if (length > BytesHead::most) {
-    run_bytes(verb, communicator, std::span<std::byte>(memory, length), unit, root, options);
+    run_bytes(verb, communicator, memory, length, unit, root, options);
   } else if (rank != root && length > 0) {
     std::memcpy(memory, head.data, length);
   }

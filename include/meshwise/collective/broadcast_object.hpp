@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "meshwise/collective/broadcast_bytes.hpp"
+#include "meshwise/core/detail/list.hpp"
 
 namespace meshwise {
 
@@ -21,7 +21,7 @@ template <class Object, class Pack, class Unpack>
 void broadcast_object(Communicator& communicator, Object& object, const Pack& pack, const Unpack& unpack, int root = 0,
                       const BytesOptions& options = {}) {
   const bool sends = communicator.endpoint("broadcast_object").rank() == root;
-  std::vector<std::byte> received;
+  detail::List<std::byte> received;
   const auto make = [&](std::size_t bytes) {
     received.resize(bytes);
     return received.data();
@@ -32,7 +32,7 @@ void broadcast_object(Communicator& communicator, Object& object, const Pack& pa
     detail::broadcast_any("broadcast_object", communicator, bytes.data(), bytes.size(), 1, root, options, make);
   } else {
     detail::broadcast_any("broadcast_object", communicator, nullptr, 0, 1, root, options, make);
-    object = unpack(std::span<const std::byte>(received));
+    object = unpack(std::span<const std::byte>(received.data(), received.size()));
   }
 }
 

@@ -105,6 +105,9 @@ struct Call {
   const void* input = nullptr;
   void* output = nullptr;
   Regions regions;
+  /// What Endpoint::digest says of this call, so that it is not asked again for a call that is performed many times;
+  /// 0: it is asked.
+  std::uint64_t digest = 0;
 };
 
 }  // namespace meshwise

@@ -120,6 +120,12 @@ class Communicator {
     return *endpoint_;
   }
 
+  /// Gives the fabric's side away, to be wrapped by another one (see WrappingEndpoint), and is empty afterwards.
+  std::unique_ptr<Endpoint> release(const char* verb = "release") {
+    endpoint(verb);
+    return std::move(endpoint_);
+  }
+
   /// What the blocking collectives of this communicator share.
   detail::Workspace& workspace() { return workspace_; }
 

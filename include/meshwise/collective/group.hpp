@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "meshwise/collective/communicator.hpp"
 #include "meshwise/collective/detail/arguments.hpp"
 #include "meshwise/collective/detail/task.hpp"
 #include "meshwise/collective/pending.hpp"
 #include "meshwise/collective/send_receive.hpp"
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/sort.hpp"
 
 namespace meshwise {
 
@@ -123,12 +122,18 @@ class GroupTask final : public Task, private Expectation {
 
   /// The first message of a sender with a tag that has not arrived; if there is none, the number of messages.
   std::size_t next(int from, std::uint64_t tag) const {
-    const auto wanted = std::tie(from, tag);
-    const auto first = std::partition_point(receives_.begin(), receives_.end(), [&](const Incoming& message) {
-      return std::tie(message.from, message.tag) < wanted;
-    });
-    for (auto at = first; at != receives_.end() && std::tie(at->from, at->tag) == wanted; ++at) {
-      if (!at->done) return static_cast<std::size_t>(at - receives_.begin());
+    std::size_t first = 0;
+    for (std::size_t end = receives_.size(); first < end;) {
+      const std::size_t middle = first + (end - first) / 2;
+      const Incoming& message = receives_[middle];
+      if (message.from != from ? message.from < from : message.tag < tag) {
+        first = middle + 1;
+      } else {
+        end = middle;
+      }
+    }
+    for (std::size_t i = first; i < receives_.size() && receives_[i].from == from && receives_[i].tag == tag; ++i) {
+      if (!receives_[i].done) return i;
     }
     return receives_.size();
   }
@@ -143,7 +148,10 @@ class GroupTask final : public Task, private Expectation {
     return true;
   }
 
-  void receive_arrived() override { receive_some(); }
+  bool receive_arrived() override {
+    receive_some();
+    return false;
+  }
 
   /// Takes what has arrived and has its turn. True: nothing is missing.
   bool receive_some() {
@@ -212,15 +220,15 @@ class GroupTask final : public Task, private Expectation {
 
   /// Nothing that is received may touch anything else.
   void check() {
-    std::stable_sort(receives_.begin(), receives_.end(), [](const Incoming& a, const Incoming& b) {
-      return std::tie(a.from, a.tag) < std::tie(b.from, b.tag);
+    sort_stably(receives_.begin(), receives_.end(), [](const Incoming& a, const Incoming& b) {
+      return a.from != b.from ? a.from < b.from : a.tag < b.tag;
     });
     struct Extent {
       std::uintptr_t begin;
       std::uintptr_t end;
       bool written;
     };
-    std::vector<Extent> extents;
+    List<Extent> extents;
     extents.reserve(sends_.size() + receives_.size());
     const auto add_extent = [&](const void* data, std::size_t bytes, bool written) {
       const auto begin = reinterpret_cast<std::uintptr_t>(data);
@@ -228,7 +236,7 @@ class GroupTask final : public Task, private Expectation {
     };
     for (const Outgoing& message : sends_) add_extent(message.data, message.bytes, false);
     for (const Incoming& message : receives_) add_extent(message.data, message.bytes, true);
-    std::sort(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+    sort_stably(extents.begin(), extents.end(), [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
     std::uintptr_t touched = 0;
     std::uintptr_t written = 0;
     for (const Extent& extent : extents) {
@@ -246,9 +254,9 @@ class GroupTask final : public Task, private Expectation {
 
   Endpoint& endpoint_;
   double deadline_;
-  std::vector<Outgoing> sends_;
-  std::vector<Incoming> receives_;  ///< when checked, by sender and tag
-  std::vector<std::unique_ptr<Sending>> sending_;
+  List<Outgoing> sends_;
+  List<Incoming> receives_;  ///< when checked, by sender and tag
+  List<std::unique_ptr<Sending>> sending_;
   const Incoming* awaited_ = nullptr;  ///< what a blocking receive on the stack is for
   bool checked_ = true;
   bool flying_ = false;

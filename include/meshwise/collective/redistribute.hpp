@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,8 +33,7 @@ struct Splits {
         after(begins(counts_after)) {}
 
   bool are(std::span<const std::size_t> from, std::span<const std::size_t> to) const {
-    return std::equal(from.begin(), from.end(), counts_before.begin(), counts_before.end()) &&
-           std::equal(to.begin(), to.end(), counts_after.begin(), counts_after.end());
+    return same(from, counts_before) && same(to, counts_after);
   }
 
   /// The regions of an exchange. context: Splits.
@@ -51,6 +48,14 @@ struct Splits {
   }
 
  private:
+  static bool same(std::span<const std::size_t> counts, const std::vector<std::size_t>& kept) {
+    if (counts.size() != kept.size()) return false;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (counts[i] != kept[i]) return false;
+    }
+    return true;
+  }
+
   static std::vector<std::size_t> begins(const std::vector<std::size_t>& sizes) {
     std::vector<std::size_t> result{0};
     result.reserve(sizes.size() + 1);
@@ -77,13 +82,14 @@ struct RedistributeRule {
     require_data(verb, "input", in.data(), in.size(), rank);
     require_data(verb, "output", out.data(), out.size(), rank);
     require_apart(verb, in, out, "use two buffers, it does not work in place", rank);
-    std::shared_ptr<Splits>& splits = request.workspace().splits;
-    if (splits == nullptr || !splits->are(counts_before, counts_after)) {
-      splits = std::make_shared<Splits>(counts_before, counts_after);
+    OwnedAny& kept = request.workspace().splits;
+    if (kept.get<Splits>() == nullptr || !kept.get<Splits>()->are(counts_before, counts_after)) {
+      kept.own(new Splits(counts_before, counts_after));
     }
+    const Splits* const splits = kept.get<Splits>();
     request.describe<T, Choices...>(Operation::exchange, splits->before.back(), options);
     request.call.shape.routes = &splits->between.routes;
-    request.call.regions = Regions{&Splits::locate, splits.get(), 0};
+    request.call.regions = Regions{&Splits::locate, splits, 0};
     for (const auto& counts : {counts_before, counts_after}) {
       for (const std::size_t count : counts) request.agree(count);
     }

@@ -89,7 +89,8 @@ void plain_gemm_call(const GemmCall<T>& call) {
 /// do depend on the instruction set (fused multiply-add or not).
 /// Errors: Error with invalid_argument for negative sizes or a leading dimension shorter than a row.
 /// Source: K. Goto, R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008.
-inline const Gemm& plain_gemm() {
+template <class = void>  // so that only programs that use it pay for it
+const Gemm& plain_gemm() {
   static constexpr Gemm table{&detail::plain_gemm_call<float>, &detail::plain_gemm_call<double>, "plain"};
   return table;
 }

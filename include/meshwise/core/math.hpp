@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -69,10 +68,16 @@ namespace meshwise::math {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(detail::select(a < 0.625F, near_zero, large)) | sign);
 }
 
+// The functions of the C library by their names in the compiler: <cmath> is as large as ten headers of this library.
 constexpr float exp(float x) { return exp_fast(x); }
-inline double exp(double x) { return std::exp(x); }
+inline double exp(double x) { return __builtin_exp(x); }
 constexpr float tanh(float x) { return tanh_fast(x); }
-inline double tanh(double x) { return std::tanh(x); }
+inline double tanh(double x) { return __builtin_tanh(x); }
+inline float log(float x) { return __builtin_logf(x); }
+inline double log(double x) { return __builtin_log(x); }
+inline float sqrt(float x) { return __builtin_sqrtf(x); }
+inline double sqrt(double x) { return __builtin_sqrt(x); }
+inline double pow(double x, double y) { return __builtin_pow(x, y); }
 
 }  // namespace meshwise::math
 
@@ -131,13 +136,13 @@ namespace meshwise::math {
 /// y may be x; partial overlap is undefined.
 inline void exp_all(const float* x, float* y, std::size_t count) { detail::map<detail::ExpOf>(x, y, count); }
 inline void exp_all(const double* x, double* y, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) y[i] = std::exp(x[i]);
+  for (std::size_t i = 0; i < count; ++i) y[i] = exp(x[i]);
 }
 
 /// y[i] = tanh(x[i]) for i < count, as `exp_all`.
 inline void tanh_all(const float* x, float* y, std::size_t count) { detail::map<detail::TanhOf>(x, y, count); }
 inline void tanh_all(const double* x, double* y, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) y[i] = std::tanh(x[i]);
+  for (std::size_t i = 0; i < count; ++i) y[i] = tanh(x[i]);
 }
 
 }  // namespace meshwise::math

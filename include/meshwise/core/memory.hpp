@@ -8,8 +8,8 @@
 #include <new>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/error.hpp"
 
 #if defined(__linux__)
@@ -81,7 +81,7 @@ struct HeapCore {
   std::size_t live = 0;
   bool orphan = false;
   Category category = Category::activations;
-  std::vector<FreeList> free_lists;
+  List<FreeList> free_lists;
 
   // Eighths of a power of two: at most 12.5 % is wasted and sizes that differ little reuse each other's blocks.
   static std::size_t round_up(std::size_t bytes) {
@@ -96,7 +96,8 @@ struct HeapCore {
     for (FreeList& list : free_lists) {
       if (list.capacity == capacity) return list;
     }
-    return free_lists.emplace_back(FreeList{capacity, nullptr});
+    free_lists.push_back({capacity, nullptr});
+    return free_lists.back();
   }
   void count(Category c, std::size_t bytes) {
     for (Usage* u : {&usage[static_cast<std::size_t>(c)], &total}) {

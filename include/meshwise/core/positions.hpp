@@ -4,8 +4,8 @@
 #include <array>
 #include <cstddef>
 #include <span>
-#include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/split.hpp"
 
 namespace meshwise {
@@ -33,7 +33,7 @@ class Positions {
 
   constexpr std::size_t size() const { return size_; }
   constexpr bool empty() const { return size_ == 0; }
-  constexpr std::span<const Progression> progressions() const {
+  constexpr detail::View<Progression> progressions() const {
     return {pieces_ <= few ? few_.data() : many_.data(), pieces_};
   }
 
@@ -44,7 +44,7 @@ class Positions {
 
   /// Index number i of the list, i < size().
   constexpr std::size_t at(std::size_t i) const {
-    const std::span<const Progression> all = progressions();
+    const detail::View<Progression> all = progressions();
     std::size_t p = 0;
     for (; i >= all[p].count; ++p) i -= all[p].count;
     return all[p].at(i);
@@ -77,7 +77,7 @@ class Positions {
     if (pieces_ < few) {
       few_[pieces_] = next;
     } else {
-      if (pieces_ == few) many_.assign(few_.begin(), few_.end());
+      if (pieces_ == few) many_.append(few_.data(), few_.data() + few);
       many_.push_back(next);
     }
     ++pieces_;
@@ -121,7 +121,7 @@ class Positions {
   friend constexpr bool operator==(const Positions& a, const Positions& b) {
     if (a.size_ != b.size_) return false;
     std::size_t i = 0, j = 0, done_i = 0, done_j = 0;
-    const std::span<const Progression> x = a.progressions(), y = b.progressions();
+    const detail::View<Progression> x = a.progressions(), y = b.progressions();
     while (i < x.size()) {
       const std::size_t left_i = x[i].count - done_i, left_j = y[j].count - done_j;
       const std::size_t n = left_i < left_j ? left_i : left_j;
@@ -140,7 +140,7 @@ class Positions {
   std::size_t size_ = 0;
   std::size_t pieces_ = 0;
   std::array<Progression, few> few_{};
-  std::vector<Progression> many_;  // all of them, once they are more than a few
+  detail::List<Progression> many_;  // all of them, once they are more than a few
 };
 
 /// The part of a list by floor(k m / n): what `split` does to a range.
@@ -192,7 +192,7 @@ struct CommonPlaces {
 namespace detail {
 
 /// Adds places behind the last ones, as one progression where they continue it on both sides.
-constexpr void append_places(std::vector<CommonPlaces>& all, CommonPlaces next) {
+constexpr void append_places(List<CommonPlaces>& all, CommonPlaces next) {
   if (next.count == 1) next.step_a = next.step_b = 1;
   if (!all.empty()) {
     CommonPlaces& last = all.back();
@@ -236,9 +236,9 @@ constexpr Progression meet(const Progression& p, const Progression& q) {
 /// The indices that two lists share, in ascending order, each with its number in both.
 ///
 /// Cost: linear in the progressions, times the smaller step where both have steps; allocates the result.
-constexpr std::vector<CommonPlaces> common(const Positions& a, const Positions& b) {
-  std::vector<CommonPlaces> result;
-  const std::span<const Progression> x = a.progressions(), y = b.progressions();
+constexpr detail::List<CommonPlaces> common(const Positions& a, const Positions& b) {
+  detail::List<CommonPlaces> result;
+  const detail::View<Progression> x = a.progressions(), y = b.progressions();
   std::size_t before_a = 0, before_b = 0;
   for (std::size_t i = 0, j = 0; i < x.size() && j < y.size();) {
     const Progression shared = detail::meet(x[i], y[j]);

@@ -30,7 +30,7 @@ constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> count
 namespace detail {
 
 /// The last word of the counter: what the block is used for, so that no two uses share one.
-enum class RandomUse : std::uint32_t { bits, normal, seed };
+enum class RandomUse : std::uint32_t { bits, normal, seed, shuffle };
 
 struct RandomPair {
   std::uint64_t even, odd;

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/schedule/question.hpp"
 #include "meshwise/trace/traffic.hpp"
 
@@ -67,8 +67,9 @@ class Expectation {
   virtual bool receive_next(int from, std::uint64_t tag, bool blocking, double deadline) = 0;
 
   /// Receives whatever has arrived, without waiting: its turn in every wait of the thread that began it. Neither ends
-  /// this nor begins anything. Errors: as `receive_next`.
-  virtual void receive_arrived() = 0;
+  /// this nor begins anything. Returns whether more may be had soon though no other message arrives: then it is called
+  /// again. Errors: as `receive_next`.
+  virtual bool receive_arrived() = 0;
 
  protected:
   ~Expectation() = default;
@@ -125,7 +126,7 @@ class Endpoint {
 
   /// What has been begun here and may not be complete, the oldest first. Whoever receives a message of a program lets
   /// those that expect one of the same sender and tag receive first: see detail::receive_earlier.
-  const std::vector<Expectation*>& expectations() const { return expectations_; }
+  const detail::List<Expectation*>& expectations() const { return expectations_; }
 
   /// Adds one, the youngest. It stays where it is until `expect_no_more`, and is of the calling thread.
   void expect(Expectation& one) {
@@ -140,7 +141,7 @@ class Endpoint {
   void expect_no_more(Expectation& one) noexcept {
     for (std::size_t i = 0; i < expectations_.size(); ++i) {
       if (expectations_[i] != &one) continue;
-      expectations_.erase(expectations_.begin() + static_cast<std::ptrdiff_t>(i));
+      expectations_.erase(i);
       return expectations_changed();
     }
   }
@@ -149,6 +150,10 @@ class Endpoint {
 
   /// Performs a collective. Returns what `Running::finished` says.
   virtual bool run(const Call& call) = 0;
+
+  /// What Call::digest is to be for a call that will be performed many times, where this fabric has a use for it: a
+  /// hash of what all ranks must agree on.
+  virtual std::uint64_t digest(const Call&) const { return 0; }
 
   /// Begins a collective: enters it and does what can be done at once. The call is copied, what it points to is not.
   virtual std::unique_ptr<Running> start(const Call& call) = 0;
@@ -177,7 +182,7 @@ class Endpoint {
   double deadline_ = 600;
   std::string axis_;
   Traffic traffic_;
-  std::vector<Expectation*> expectations_;
+  detail::List<Expectation*> expectations_;
 };
 
 }  // namespace meshwise

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwise/collective/call.hpp"
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/endpoint.hpp"
 #include "meshwise/fabric/move.hpp"
@@ -145,7 +146,7 @@ class Messenger {
   }
 
   /// Gathers the messages of one direction by peer, in the order in which the pieces of each peer come.
-  void collect(const std::vector<Message>& messages, int lane, std::vector<Bundle>& bundles) {
+  void collect(const std::vector<Message>& messages, int lane, List<Bundle>& bundles) {
     bundles.clear();
     for (const Message& message : messages) {
       int& index = bundle_of_[static_cast<std::size_t>(message.peer)];
@@ -236,14 +237,14 @@ class Messenger {
   ScratchLayout scratch_layout_;
   Addresses own_;
   Mover mover_;
-  std::vector<std::byte> scratch_;
-  std::vector<std::byte> packed_;
+  List<std::byte> scratch_;
+  List<std::byte> packed_;
   std::size_t packed_bytes_ = 0;  ///< of the step at hand
-  std::vector<Stretch> stretches_;
-  std::vector<Bundle> leaving_;
-  std::vector<Bundle> arriving_;                    ///< those that have not arrived
-  std::vector<int> bundle_of_;                      ///< by peer, while messages are gathered
-  std::vector<std::unique_ptr<Sending>> sendings_;  ///< after what they point into: destroyed first
+  List<Stretch> stretches_;
+  List<Bundle> leaving_;
+  List<Bundle> arriving_;                    ///< those that have not arrived
+  List<int> bundle_of_;                      ///< by peer, while messages are gathered
+  List<std::unique_ptr<Sending>> sendings_;  ///< after what they point into: destroyed first
 };
 
 }  // namespace meshwise::detail

@@ -10,6 +10,7 @@
 
 #include "meshwise/collective/call.hpp"
 #include "meshwise/collective/volume.hpp"
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/region_walk.hpp"
 #include "meshwise/schedule/schedule.hpp"
@@ -301,9 +302,9 @@ class Mover {
   bool alike_ = false;
   Reduce copy_ = meshwise::copy_kernel(1);
   std::size_t room_ = 0;  ///< ranks that there is memory for
-  std::vector<RegionWalk> walks_;
-  std::vector<const void*> from_;
-  std::vector<void*> to_;
+  List<RegionWalk> walks_;
+  List<const void*> from_;
+  List<void*> to_;
 };
 
 /// Where things lie in scratch memory.

@@ -48,17 +48,38 @@ inline bool finishes(const AnyGenerator& generator, const Shape& shape) {
   return true;
 }
 
+/// The part of a vector of which one move, after all ranks have entered and until all are done, combines what is in all
+/// inputs, in the order of the ranks, into all outputs; -1 where a plan is anything else.
+inline int common_part(const Plan& plan) {
+  const auto ranks = static_cast<std::size_t>(plan.shape.ranks);
+  if (plan.shape.operation != Operation::all_reduce || ranks < 2 || plan.lanes != 1 || plan.steps.size() != 1)
+    return -1;
+  const Step& step = plan.steps.front();
+  if (step.waits.size() != ranks - 1 || plan.exit.size() != ranks - 1) return -1;
+  const int part = step.move.from.empty() ? -1 : step.move.from.front().slot;
+  const auto all = [&](const std::vector<Piece>& pieces, Buffer buffer) {
+    if (pieces.size() != ranks) return false;
+    for (int rank = 0; rank < plan.shape.ranks; ++rank) {
+      if (pieces[static_cast<std::size_t>(rank)] != Piece{rank, buffer, part, 1}) return false;
+    }
+    return true;
+  };
+  return all(step.move.from, Buffer::input) && all(step.move.to, Buffer::output) ? part : -1;
+}
+
 /// A plan for memory, and what follows from it.
 struct MemoryPlan {
   Plan plan;
   std::uint64_t messages = 0;  ///< foreign pieces of all steps
   bool settled = false;        ///< no output is read again, so that stores need not stay in the cache
   bool finishes = false;       ///< see detail::finishes
+  int part = -1;               ///< see detail::common_part
 
   /// finishing: for calls with something to finish; only these ask whether the plan does it.
   static MemoryPlan make(const AnyGenerator& generator, const Shape& shape, int rank, int lanes, bool finishing) {
     MemoryPlan result{compile(generator, shape, rank, lanes), 0, generator.rounds(shape) <= 1,
-                      finishing && detail::finishes(generator, shape)};
+                      finishing && detail::finishes(generator, shape), -1};
+    result.part = common_part(result.plan);
     for (const Step& step : result.plan.steps) result.messages += foreign_pieces(step.move);
     return result;
   }

@@ -118,6 +118,10 @@ inline std::string explain(const LayoutPlan& plan, const LayoutNames& names, std
     steps +=
         (steps.empty() ? " = " : " + ") + std::to_string(step_volume(plan, i, sizes, extents, element_size, counts));
   }
+  if (const std::uint64_t anew = recount_volume(plan, sizes, extents, element_size, counts); anew != 0) {
+    text += "then an exchange: parts that are counted get their new counts\n";
+    steps += (steps.empty() ? " = " : " + ") + std::to_string(anew);
+  }
   return text + "here: all ranks together receive " +
          std::to_string(plan_volume(plan, sizes, extents, element_size, counts)) + steps + " bytes\n";
 }

@@ -35,6 +35,8 @@ struct PlanStep {
 /// Chosen by bytes received per rank when every axis counts as 4, then for fewer collectives, then for collectives with
 /// a name. Only axes on which the ends differ take part. With up to four of them no other plan costs less, and the cost
 /// obeys the triangle inequality; with more the places of slices and scattered sums are chosen one after the other.
+/// What a program says at run time is no part of it: where the same axis counts a dim at both ends, and the counts
+/// differ, one exchange follows the steps (see recount_volume).
 struct LayoutPlan {
   static constexpr int most_steps = LayoutValue::most_axes + 5;
 

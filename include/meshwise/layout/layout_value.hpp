@@ -76,6 +76,21 @@ struct LayoutValue {
 
 namespace detail {
 
+/// Whether a dim is cut by counts that the data dictates; only the axis that is its major one can do that.
+constexpr bool is_counted(const LayoutValue& layout, int d) {
+  return layout.split[d] != 0 && layout.rule[layout.order[d][0]] == SplitRule::counted;
+}
+constexpr bool is_counted(const LayoutValue& layout) {
+  for (int d = 0; d < layout.dims; ++d) {
+    if (is_counted(layout, d)) return true;
+  }
+  return false;
+}
+/// Whether the same axis does so in both: its counts are those of one layout until somebody counts anew.
+constexpr bool counted_alike(const LayoutValue& a, const LayoutValue& b, int d) {
+  return is_counted(a, d) && is_counted(b, d) && a.order[d][0] == b.order[d][0];
+}
+
 template <class Axes, class DimList, class A, class Op>
 constexpr void place(LayoutValue& value, type<Partial<A, Op>>) {
   value.owe(index_of<A, Axes>, Op::kind);

@@ -12,6 +12,7 @@
 namespace meshwise {
 
 /// The numbers of indices that the parts of a Counted dim have before and after a plan; empty where it is not Counted.
+/// An axis that counts it at both ends keeps the first ones up to the last step.
 struct DimCounts {
   std::span<const std::size_t> from;
   std::span<const std::size_t> to;
@@ -57,7 +58,8 @@ constexpr std::size_t count_common(const Positions& a, const Positions& b) {
   return n;
 }
 
-/// Walks over all ranks of a mesh, adding up what one step of a plan makes them receive.
+/// Walks over all ranks of a mesh, adding up what one step of a plan makes them receive, or the exchange after the last
+/// one.
 class StepVolume {
  public:
   constexpr StepVolume(const LayoutPlan& plan, int step, std::span<const int> sizes,
@@ -67,10 +69,8 @@ class StepVolume {
         extents_(extents),
         counts_(counts),
         before_(plan.before(step)),
-        step_(plan.steps[step]) {
-    // Up to the step that changes them, counted dims have the counts of the beginning.
-    for (int i = 0; i < step; ++i) redistributed_ = redistributed_ || redistributes(plan.steps[i].what);
-  }
+        step_(step < plan.count ? plan.steps[step] : PlanStep{Transition::exchange, 0, false, 0, plan.to}),
+        recounts_(step == plan.count) {}
 
   constexpr std::uint64_t elements() const {
     int at[LayoutValue::most_axes]{};
@@ -88,20 +88,21 @@ class StepVolume {
     return what == Transition::all_gather || what == Transition::all_to_all || what == Transition::exchange;
   }
 
-  constexpr std::span<const std::size_t> counts(int d, bool after) const {
+  constexpr std::span<const std::size_t> counts(const LayoutValue& layout, int d, bool anew) const {
     if (static_cast<std::size_t>(d) >= counts_.size()) return {};
     const DimCounts& both = counts_[static_cast<std::size_t>(d)];
-    const bool late = redistributed_ || (after && redistributes(step_.what));
-    const std::span<const std::size_t> first = late ? both.to : both.from, second = late ? both.from : both.to;
-    return first.empty() ? second : first;
+    const bool first = !anew && counted_alike(layout, plan_.from, d);
+    const std::span<const std::size_t> wanted = first ? both.from : both.to, other = first ? both.to : both.from;
+    return wanted.empty() ? other : wanted;
   }
-  constexpr Positions held(const LayoutValue& layout, int d, const int* at, bool after) const {
+  /// anew: after counts have been changed.
+  constexpr Positions held(const LayoutValue& layout, int d, const int* at, bool anew) const {
     return held_positions(layout, d, extents_[static_cast<std::size_t>(d)], sizes_,
-                          {at, static_cast<std::size_t>(layout.axes)}, counts(d, after));
+                          {at, static_cast<std::size_t>(layout.axes)}, counts(layout, d, anew));
   }
-  constexpr std::uint64_t size(const LayoutValue& layout, const int* at, bool after) const {
+  constexpr std::uint64_t size(const LayoutValue& layout, const int* at) const {
     std::uint64_t n = 1;
-    for (int d = 0; d < layout.dims; ++d) n *= held(layout, d, at, after).size();
+    for (int d = 0; d < layout.dims; ++d) n *= held(layout, d, at, false).size();
     return n;
   }
 
@@ -110,7 +111,7 @@ class StepVolume {
     if (redistributes(step_.what)) {
       std::uint64_t wanted = 1, common = 1;
       for (int d = 0; d < before_.dims; ++d) {
-        const Positions after = held(step_.after, d, at, true);
+        const Positions after = held(step_.after, d, at, recounts_);
         wanted *= after.size();
         common *= count_common(held(before_, d, at, false), after);
       }
@@ -123,7 +124,7 @@ class StepVolume {
       if (at[a] != 0) return 0;
       ranks *= static_cast<std::uint64_t>(sizes_[static_cast<std::size_t>(a)]);
     }
-    const std::uint64_t whole = size(before_, at, false);
+    const std::uint64_t whole = size(before_, at);
     return (step_.what == Transition::all_reduce ? 2 : 1) * (ranks - 1) * whole;
   }
 
@@ -132,8 +133,8 @@ class StepVolume {
   std::span<const std::size_t> extents_;
   std::span<const DimCounts> counts_;
   const LayoutValue& before_;
-  const PlanStep& step_;
-  bool redistributed_ = false;
+  const PlanStep step_;
+  bool recounts_;  ///< not a step: what is Counted alike at both ends is counted anew
 };
 
 }  // namespace detail
@@ -151,11 +152,22 @@ constexpr std::uint64_t step_volume(const LayoutPlan& plan, int step, std::span<
   return detail::StepVolume(plan, step, sizes, extents, counts).elements() * element_size;
 }
 
-/// The same for all steps.
+/// The same for what follows the steps: an exchange where dims that one axis counts at both ends get other counts.
+constexpr std::uint64_t recount_volume(const LayoutPlan& plan, std::span<const int> sizes,
+                                       std::span<const std::size_t> extents, std::size_t element_size,
+                                       std::span<const DimCounts> counts) {
+  for (int d = 0; d < plan.to.dims; ++d) {
+    if (static_cast<std::size_t>(d) >= counts.size() || !detail::counted_alike(plan.from, plan.to, d)) continue;
+    return detail::StepVolume(plan, plan.count, sizes, extents, counts).elements() * element_size;
+  }
+  return 0;
+}
+
+/// What all of a change makes them receive: the steps, and where counts change, what follows them.
 constexpr std::uint64_t plan_volume(const LayoutPlan& plan, std::span<const int> sizes,
                                     std::span<const std::size_t> extents, std::size_t element_size,
                                     std::span<const DimCounts> counts = {}) {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = recount_volume(plan, sizes, extents, element_size, counts);
   for (int i = 0; i < plan.count; ++i) bytes += step_volume(plan, i, sizes, extents, element_size, counts);
   return bytes;
 }

@@ -22,6 +22,8 @@ template <class Value>
 struct backward_to_;
 template <class Layout>
 struct reshard_;
+template <class Old, class New>
+struct rename_;
 /// Takes the Partial that is wanted in the end.
 template <class Wanted>
 struct generate_it_replicated_then_view_as_;
@@ -33,8 +35,15 @@ template <class D>
 struct distributed_top_k_;
 struct sum_and_divide_with_the_rounding_you_want;
 struct use_convert_if_communication_is_meant;
+struct start_its_steps_one_by_one;
+struct use_convert;
 struct use_positions;
 struct use_inside;
+struct use_attend;
+struct use_AdamWState;
+struct use_options_for;
+struct cut_it_into_contiguous_parts;
+struct use_ring_attention;
 struct convert_or_rename_to_cut_them_alike;
 struct take_a_piece_of_each_tensor_and_an_int;
 struct return_nothing_or_a_tensor_like_the_piece;
@@ -46,12 +55,22 @@ struct list_the_counted_axis_first_in_its_Shard;
 struct reduce_one_of_them_first;
 struct merge_axes_that_are_always_used_together;
 struct use_it_as_it_is;
+struct leave_its_gradient_out;
 struct move_the_minor_axes_first;
+struct reshard_to_the_layout_wanted;
 struct move_the_other_axes_of_its_dim_first;
 struct take_the_mesh_with_this_axis_added;
 struct bring_both_to_one_mesh;
 struct use_indices_of_an_integer_type;
+struct use_a_floating_point_element;
+struct take_one_element_and_return_one;
+struct take_two_elements_and_return_one;
+struct take_an_Index_and_return_an_element;
+struct take_a_sample_and_an_Index_and_return_an_element;
+struct capture_by_reference_instead_of_mutable;
+struct merge_dims_that_are_always_used_together;
 struct name_an_axis_of_this_mesh;
+struct name_another_axis_or_leave_it_out;
 struct name_a_dim_of_this_tensor;
 struct name_a_dim_of_both_operands;
 struct name_each_dim_once;
@@ -61,6 +80,7 @@ struct put_it_first_in_the_dims;
 struct put_it_last_in_the_dims;
 struct put_the_operand_with_more_dims_first;
 struct give_both_the_same_dims_in_the_same_order;
+struct give_one_extent_for_each_dim;
 struct give_the_indices_the_other_dims;
 struct give_the_parameters_the_last_dim_only;
 struct give_the_gradient_the_dims_of_the_value;
@@ -121,14 +141,22 @@ template <class... Placements>
 struct view_would_communicate;
 template <class Named, class Actual>
 struct conversion_is_not_the_one_named;
+template <class... Placements>
+struct conversion_is_not_one_collective_of_whole_runs;
 template <class A>
 struct a_claim_does_not_carry_out_the_sum_of_Partial;
 struct a_claim_does_not_change_what_a_rank_holds;
 template <class A>
 struct axis_cuts_no_dim;
+template <class A, class D>
+struct axis_does_not_cut_the_dim;
 template <class A>
 struct axis_cuts_the_tensors_differently;
 struct function_does_not_take_the_pieces;
+struct function_does_not_take_the_elements;
+struct function_does_not_take_the_index;
+struct function_does_not_take_the_sample;
+struct function_is_mutable;
 template <class Result>
 struct function_contributes_no_tensor;
 template <class A>
@@ -139,9 +167,18 @@ template <class A>
 struct gradient_still_owes_a_sum;
 template <class A>
 struct gradient_owes_no_sum;
+template <class A>
+struct value_is_not_replicated_over;
+struct parameter_is_frozen;
+struct parameter_is_not_flat;
+template <class E>
+struct element_is_its_own_master;
 struct gradient_is_not_in_the_dual_of_the_value;
 template <class E>
 struct indices_are_not_integers;
+template <class E>
+struct function_of_real_numbers_on_integers;
+struct tensor_has_more_than_12_dims;
 struct layouts_differ;
 struct dims_differ;
 struct meshes_differ;

@@ -34,41 +34,27 @@ struct Counted {};
 
 namespace detail {
 
+template <Axis A, SplitRule cut_by>
+struct entry_of {
+  static constexpr bool is_entry = true;
+  static constexpr SplitRule rule = cut_by;
+  using axis = A;
+};
 /// What an entry of a Shard says: its axis and rule.
 template <class E>
 struct entry_traits {
   static constexpr bool is_entry = false;
 };
 template <Axis A>
-struct entry_traits<A> {
-  static constexpr bool is_entry = true;
-  static constexpr SplitRule rule = SplitRule::contiguous;
-  using axis = A;
-};
+struct entry_traits<A> : entry_of<A, SplitRule::contiguous> {};
 template <Axis A>
-struct entry_traits<Chunked<A>> {
-  static constexpr bool is_entry = true;
-  static constexpr SplitRule rule = SplitRule::chunked;
-  using axis = A;
-};
+struct entry_traits<Chunked<A>> : entry_of<A, SplitRule::chunked> {};
 template <Axis A>
-struct entry_traits<Zigzag<A>> {
-  static constexpr bool is_entry = true;
-  static constexpr SplitRule rule = SplitRule::zigzag;
-  using axis = A;
-};
+struct entry_traits<Zigzag<A>> : entry_of<A, SplitRule::zigzag> {};
 template <Axis A>
-struct entry_traits<Striped<A>> {
-  static constexpr bool is_entry = true;
-  static constexpr SplitRule rule = SplitRule::striped;
-  using axis = A;
-};
+struct entry_traits<Striped<A>> : entry_of<A, SplitRule::striped> {};
 template <Axis A>
-struct entry_traits<Counted<A>> {
-  static constexpr bool is_entry = true;
-  static constexpr SplitRule rule = SplitRule::counted;
-  using axis = A;
-};
+struct entry_traits<Counted<A>> : entry_of<A, SplitRule::counted> {};
 
 /// The bare axis of an entry.
 template <class E>

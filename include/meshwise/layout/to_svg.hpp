@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -9,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/sort.hpp"
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/layout/describe.hpp"
 
@@ -45,7 +47,7 @@ struct PictureSide {
   std::string name;
   std::size_t extent = 0;
   std::size_t parts = 1;
-  std::vector<PictureRun> runs;
+  List<PictureRun> runs;
 };
 
 inline constexpr std::size_t most_runs = 256;
@@ -60,8 +62,8 @@ inline PictureSide side_of(const LayoutValue& layout, int d, const LayoutNames& 
       const auto axis = static_cast<std::size_t>(layout.order[d][i]);
       holder += (i == 0 ? "" : ", ") + names.axes[axis] + " " + std::to_string(at[axis]);
     }
-    const Positions held =
-        held_positions(layout, d, extent, sizes, {at.data(), static_cast<std::size_t>(layout.axes)}, counts);
+    const Positions held = held_positions(
+        layout, d, extent, sizes, std::span<const int>(at).first(static_cast<std::size_t>(layout.axes)), counts);
     for (const Progression& p : held.progressions()) {
       const std::size_t each = p.step == 1 ? p.count : 1;
       if (side.runs.size() + p.count / each > most_runs) {
@@ -79,8 +81,8 @@ inline PictureSide side_of(const LayoutValue& layout, int d, const LayoutNames& 
     if (i < 0) break;
     ++side.parts;
   }
-  std::sort(side.runs.begin(), side.runs.end(),
-            [](const PictureRun& a, const PictureRun& b) { return a.begin < b.begin; });
+  sort_stably(side.runs.begin(), side.runs.end(),
+              [](const PictureRun& a, const PictureRun& b) { return a.begin < b.begin; });
   return side;
 }
 
@@ -90,7 +92,7 @@ inline std::string attribute(const char* name, std::size_t value) {
 
 /// A light colour for part `part` of `parts`, all of them different: a walk around the hues.
 inline std::string colour(std::size_t part, std::size_t parts) {
-  const std::size_t place = part * 6 * 96 / std::max<std::size_t>(parts, 1);
+  const std::size_t place = part * 6 * 96 / larger<std::size_t>(parts, 1);
   const std::size_t rise = place % 96, sextant = place / 96;
   const std::array<std::array<std::size_t, 3>, 6> all{
       {{96, rise, 0}, {96 - rise, 96, 0}, {0, 96, rise}, {0, 96 - rise, 96}, {rise, 0, 96}, {96, 0, 96 - rise}}};
@@ -104,7 +106,7 @@ inline std::string colour(std::size_t part, std::size_t parts) {
 inline std::vector<std::size_t> pixels(const PictureSide& side, std::size_t length) {
   std::vector<std::size_t> ends{0};
   for (const PictureRun& run : side.runs) {
-    ends.push_back(ends.back() + std::max<std::size_t>(run.size * length / std::max<std::size_t>(side.extent, 1), 4));
+    ends.push_back(ends.back() + larger<std::size_t>(run.size * length / larger<std::size_t>(side.extent, 1), 4));
   }
   return ends;
 }
@@ -145,7 +147,7 @@ inline std::string to_svg(const LayoutValue& layout, const LayoutNames& names, s
   require(static_cast<std::size_t>(layout.axes), sizes.size(), "sizes of axes");
   require(static_cast<std::size_t>(layout.dims), extents.size(), "extents of dims");
   if (!counts.empty()) require(static_cast<std::size_t>(layout.dims), counts.size(), "lists of counts");
-  std::vector<detail::PictureSide> sides;
+  detail::List<detail::PictureSide> sides;
   for (int d = 0; d < layout.dims; ++d) {
     if (layout.split[d] == 0) continue;
     const auto i = static_cast<std::size_t>(d);
@@ -161,7 +163,8 @@ inline std::string to_svg(const LayoutValue& layout, const LayoutNames& names, s
   }
   const std::string title = describe(layout, names);
   // Rows are the first sharded dim; one alone is drawn from left to right.
-  const detail::PictureSide one{"", 1, 1, {{0, 1, 0, ""}}};
+  detail::PictureSide one{"", 1, 1, {}};
+  one.runs.push_back({0, 1, 0, ""});
   const detail::PictureSide& rows = sides.size() == 2 ? sides[0] : one;
   const detail::PictureSide& columns = sides.empty() ? one : sides.back();
   const std::size_t left = 90, top = 60;
@@ -181,7 +184,7 @@ inline std::string to_svg(const LayoutValue& layout, const LayoutNames& names, s
   const std::size_t keys = parts > 1 && parts <= 48 ? parts : 0, each_row = 4, key_width = 160;
   const std::size_t below = top + ys.back() + 24, key_top = below + (copies > 1 ? 12 : 0);
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"" +
-                    attribute("width", left + std::max(xs.back(), std::size_t{640}) + 20) +
+                    attribute("width", left + detail::larger(xs.back(), std::size_t{640}) + 20) +
                     attribute("height", key_top + (keys + each_row - 1) / each_row * 20 + 20) +
                     " font-family=\"sans-serif\" font-size=\"12\" role=\"img\">\n";
   svg += "<title>" + detail::escaped(title) + "</title>\n";

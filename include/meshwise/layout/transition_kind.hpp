@@ -30,7 +30,7 @@ constexpr bool communicates(Transition t) { return t <= Transition::exchange; }
 ///
 /// bytes: of the tensor as held when replicated on this axis. Exact for any split, except all_to_all and exchange,
 /// whose exact value depends on both splits; here it is the even one, (n-1)/n of the bytes. See also
-/// LayoutPlan::volume.
+/// plan_volume.
 constexpr double transition_volume(Transition t, int n, double bytes) {
   switch (t) {
     case Transition::all_reduce: return 2.0 * (n - 1) * bytes;

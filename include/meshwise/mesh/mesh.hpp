@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -51,7 +52,7 @@ class Mesh {
   /// sizes: ranks along each axis, at least 1, with the product world.size(). gemm: matrix products (null: the
   /// library's own). The level of checks is that of MESHWISE_CHECKS. Cost: one split per axis, and per set of axes with
   /// more than one rank each, but for all of them, which are the world; a comparison of the levels. Errors: sizes whose
-  /// product is not the number of ranks; a level that does not exist, or another one on each rank.
+  /// product is not the number of ranks; a level that does not exist; sizes or a level that ranks do not agree on.
   Mesh(Communicator& world, const std::array<int, sizeof...(Axes)>& sizes, const Gemm* gemm = nullptr) {
     static_assert(sizeof...(Axes) <= detail::GridView::most_axes,
                   "a mesh has at most 8 axes: merge those that are always used together");
@@ -137,7 +138,7 @@ class Mesh {
   ///
   /// coordinates: those that stay, in the order they get in the new mesh; the same on all ranks. Collective over A,
   /// like a split: ranks that are not chosen get nothing. Cost: one split; it lives as long as this mesh, so make it
-  /// once. Errors: coordinates that do not exist or are named twice.
+  /// once. Errors: coordinates that do not exist or are named twice; `mismatch` where ranks choose others.
   template <Axis A>
     requires detail::contains<A, axes> std::optional<Mesh<A>> only(std::initializer_list<int> coordinates)
   const { return only<A>().template narrow<A>("Mesh::only", coordinates); }
@@ -199,19 +200,21 @@ class Mesh {
   }
 
   static void check(const Communicator& world, const std::array<int, sizeof...(Axes)>& sizes) {
-    long long product = 1;
+    std::uint64_t product = 1;
+    bool too_large = false;
     std::string text;
     for (int size : sizes) {
       if (size < 1) {
         fail(name_of<Mesh>(), "at least 1 rank along every axis", std::to_string(size), "give sizes of 1 or more",
              world.rank());
       }
-      product *= size;
+      too_large |= __builtin_mul_overflow(product, static_cast<std::uint64_t>(size), &product);
       text += (text.empty() ? "" : " x ") + std::to_string(size);
     }
-    if (product != world.size()) {
+    if (too_large || product != static_cast<std::uint64_t>(world.size())) {
       fail(name_of<Mesh>(), std::to_string(world.size()) + " ranks, the size of the communicator",
-           text + " = " + std::to_string(product), "choose sizes whose product is the number of ranks", world.rank());
+           text + (too_large ? ", which 64 bits cannot hold" : " = " + std::to_string(product)),
+           "choose sizes whose product is the number of ranks", world.rank());
     }
   }
 

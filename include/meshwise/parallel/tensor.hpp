@@ -26,6 +26,17 @@ auto sum_over_all_but(const T& x) {
   }(decltype(without_known<Kept>(dims_of<typename T::dims>{})){});
 }
 
+/// The gradients of x W + b, given those at x W and at the sum, which may be placed differently.
+template <class Z, class G, class X, class Weight>
+auto linear_gradients(const Z& dz, const G& dy, const X& x, const Weight& weight) {
+  using rows = decltype(without_known<dims_of<typename Weight::dims>>(dims_of<typename X::dims>{}));
+  using out = decltype(without_known<rows>(dims_of<typename G::dims>{}));
+  auto dx = einsum<typename X::dims>(dz, weight);
+  auto dw = einsum<typename Weight::dims>(x, dz);
+  auto db = sum_over_all_but<out>(dy);
+  return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
+}
+
 /// A verdict on an addition, where the second operand is the bias to whoever called.
 template <class Verdict>
 struct about_bias {
@@ -81,13 +92,7 @@ auto column_linear(const X& x, const Weight& weight, const Bias& bias)
 template <AnyTensor G, AnyTensor X, AnyTensor Weight>
   requires detail::is_accepted<detail::column_linear_backward_of<G, X, Weight>>
 auto column_linear_backward(const G& dy, const X& x, const Weight& weight) {
-  using rows =
-      decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(detail::dims_of<typename X::dims>{}));
-  using out = decltype(detail::without_known<rows>(detail::dims_of<typename G::dims>{}));
-  auto dx = einsum<typename X::dims>(dy, weight);
-  auto dw = einsum<typename Weight::dims>(x, dy);
-  auto db = detail::sum_over_all_but<out>(dy);
-  return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
+  return detail::linear_gradients(dy, dy, x, weight);
 }
 
 template <AnyTensor G, AnyTensor X, AnyTensor Weight>
@@ -119,15 +124,8 @@ auto row_linear(const X& x, const Weight& weight, const Bias& bias)
 template <AnyTensor G, AnyTensor X, AnyTensor Weight>
   requires detail::is_accepted<detail::row_linear_backward_of<G, X, Weight>>
 auto row_linear_backward(const G& dy, const X& x, const Weight& weight) {
-  using rows =
-      decltype(detail::without_known<detail::dims_of<typename Weight::dims>>(detail::dims_of<typename X::dims>{}));
-  using out = decltype(detail::without_known<rows>(detail::dims_of<typename G::dims>{}));
   using Produced = typename detail::einsum_of<X, Weight, typename G::dims>::is;
-  const auto dz = backward_to<Produced>(dy);
-  auto dx = einsum<typename X::dims>(dz, weight);
-  auto dw = einsum<typename Weight::dims>(x, dz);
-  auto db = detail::sum_over_all_but<out>(dy);
-  return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
+  return detail::linear_gradients(backward_to<Produced>(dy), dy, x, weight);
 }
 template <AnyTensor G, AnyTensor X, AnyTensor Weight>
   requires(!detail::is_accepted<detail::row_linear_backward_of<G, X, Weight>>)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "meshwise/core/math.hpp"
 #include "meshwise/layout/dual.hpp"
 #include "meshwise/parallel/tensor.hpp"
 #include "meshwise/tensor/activation.hpp"
@@ -110,7 +110,7 @@ struct TransformerBlock {
 
   static std::pair<X, Gradients> backward(const Parameters& w, const Saved& s, const X& dout, const Drop& drop) {
     const auto down = row_linear_backward(dropout(dout, drop.p, drop.mlp_seed), s.u, w.down_weight);  // all-gather
-    const auto up = column_linear_backward(gelu_backward(s.h, down.x), s.b, w.up_weight);
+    const auto up = column_linear_backward(gelu_backward(down.x, s.h), s.b, w.up_weight);
     const auto norm2 = layer_norm_backward(backward_to<X>(up.x), s.y, s.norm2, w.norm2_gain);  // reduce-scatter
     const X dy = norm2.x + dout;
 
@@ -131,7 +131,7 @@ struct TransformerBlock {
 
  private:
   static double factor(const Parameters& w) {
-    return 1.0 / std::sqrt(static_cast<double>(w.query_weight.template extent<head_dim>()));
+    return 1.0 / math::sqrt(static_cast<double>(w.query_weight.template extent<head_dim>()));
   }
 };
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/schedule/detail/lane_order.hpp"
 #include "meshwise/schedule/generator.hpp"
 #include "meshwise/schedule/plan.hpp"
@@ -95,8 +96,8 @@ class History {
   int input_ = 0;
   int output_ = 0;
   int stride_ = 0;
-  std::vector<Slot> slots_;
-  std::vector<Access> readers_;
+  List<Slot> slots_;
+  List<Access> readers_;
 };
 
 /// A set of ranks that remembers the order of insertion.
@@ -114,7 +115,7 @@ class RankSet {
   constexpr const std::vector<int>& list() const { return list_; }
 
  private:
-  std::vector<char> in_;
+  List<char> in_;
   std::vector<int> list_;
 };
 
@@ -130,12 +131,14 @@ constexpr bool touches(const Move& move, int rank) {
 
 /// The plan for several lanes from that for one: every lane has the same waits on its own steps, the first lane to
 /// need an entry waits for it, and the exit waits for the last lane. `orders` of the plan's rank and of all it names.
-constexpr void spread_over_lanes(Plan& plan, int lanes, int rounds, const std::vector<LaneOrder>& orders) {
-  const Plan single = std::move(plan);
-  plan = Plan{single.shape, single.rank, lanes, single.scratch_slots, {}, {}};
+/// P: Plan, dependent here and in `compile`, so that those who compile none do not instantiate its vectors.
+template <class P>
+constexpr void spread_over_lanes(P& plan, int lanes, int rounds, const List<LaneOrder>& orders) {
+  const P single = std::move(plan);
+  plan = P{single.shape, single.rank, lanes, single.scratch_slots, {}, {}};
   plan.steps.reserve(single.steps.size() * static_cast<std::size_t>(lanes));
   std::vector<int> known(orders.size(), 0);
-  const auto add = [&](std::vector<Wait>& waits, Wait wait, int lane) {
+  const auto add = [&](auto& waits, Wait wait, int lane) {
     const auto peer = static_cast<std::size_t>(wait.rank);
     if (wait.step > 1) wait.step = orders[peer].index(wait.step - 2, lane, lanes) + 2;
     if (wait.step <= known[peer]) return;
@@ -145,8 +148,8 @@ constexpr void spread_over_lanes(Plan& plan, int lanes, int rounds, const std::v
   const LaneOrder& own = orders[static_cast<std::size_t>(single.rank)];
   in_lane_order(rounds, lanes, [&](int round, int lane) {
     for (int i = own.begin(round); i < own.end(round); ++i) {
-      const Step& step = single.steps[static_cast<std::size_t>(i)];
-      plan.steps.push_back(Step{step.move, lane, {}});
+      const auto& step = single.steps[static_cast<std::size_t>(i)];
+      plan.steps.push_back({step.move, lane, {}});
       for (const Wait& wait : step.waits) add(plan.steps.back().waits, wait, lane);
     }
   });
@@ -168,12 +171,12 @@ constexpr void spread_over_lanes(Plan& plan, int lanes, int rounds, const std::v
 /// Cost: only the ranks that share a buffer with this one are looked at (two for a ring), each once per round; with
 /// several lanes, as many steps more.
 /// Errors: `invalid_argument` for a shape that `G` does not support, a rank outside of it, or no lane.
-template <Generator G>
-constexpr Plan compile(const G& generator, const Shape& shape, int rank, int lanes = 1) {
+template <Generator G, class P = Plan>
+constexpr P compile(const G& generator, const Shape& shape, int rank, int lanes = 1) {
   detail::require_shape("compile", generator, shape, rank);
   detail::require_lanes("compile", lanes);
   const int rounds = generator.rounds(shape);
-  Plan plan;
+  P plan;
   plan.shape = shape;
   plan.rank = rank;
   plan.scratch_slots = generator.scratch_slots(shape);
@@ -185,7 +188,7 @@ constexpr Plan compile(const G& generator, const Shape& shape, int rank, int lan
     for (Move& move : generator.by(shape, rank, k)) {
       for (const Piece& piece : move.from) owners.add(piece.rank);
       for (const Piece& piece : move.to) owners.add(piece.rank);
-      plan.steps.push_back(Step{std::move(move), 0, {}});
+      plan.steps.push_back({std::move(move), 0, {}});
       round_of.push_back(k);
     }
   }
@@ -208,11 +211,11 @@ constexpr Plan compile(const G& generator, const Shape& shape, int rank, int lan
   std::vector<int> needed(size, 0);  // progress that the step at hand needs
   std::vector<int> last(size, 0);    // progress after the last step that touches my buffers
   std::vector<int> peers;
-  std::vector<detail::LaneOrder> orders(lanes > 1 ? size : 0);
+  detail::List<detail::LaneOrder> orders(lanes > 1 ? size : 0);
   std::size_t mine = 0;
   for (int k = 0; k < rounds; ++k) {
     for (; mine < plan.steps.size() && round_of[mine] == k; ++mine) {
-      Step& step = plan.steps[mine];
+      auto& step = plan.steps[mine];
       peers.clear();
       const auto need = [&](int peer, int progress) {
         if (peer == rank) return;

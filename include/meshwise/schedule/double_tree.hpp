@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <vector>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/schedule/generator.hpp"
 
 namespace meshwise {
@@ -91,7 +91,7 @@ struct DoubleTree {
 
   static constexpr int rounds(const Shape& shape) {
     if (shape.ranks == 1) return shape.operation != Operation::reduce && shape.in_place ? 0 : 1;
-    const int height = std::max(tree(shape, 0).height(), tree(shape, 1).height());
+    const int height = detail::larger(tree(shape, 0).height(), tree(shape, 1).height());
     return shape.operation == Operation::all_reduce ? 2 * height : height + 1;
   }
 
@@ -144,7 +144,10 @@ struct DoubleTree {
     std::vector<int> result;
     if (shape.ranks == 1) return result;
     const auto add = [&result](int partner) {
-      if (std::find(result.begin(), result.end(), partner) == result.end()) result.push_back(partner);
+      for (const int known : result) {
+        if (known == partner) return;
+      }
+      result.push_back(partner);
     };
     for (const int half : {0, 1}) {
       const detail::InorderTree tree = DoubleTree::tree(shape, half);

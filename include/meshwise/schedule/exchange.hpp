@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/sort.hpp"
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/schedule/generator.hpp"
 
 namespace meshwise {
@@ -39,7 +41,7 @@ struct Exchange {
       moves.push_back(detail::copy(rank, block, Piece{source.rank, Buffer::input, source.slot, 1},
                                    Piece{rank, Buffer::output, slot, 1}));
     }
-    std::sort(moves.begin(), moves.end(), [&](const Move& a, const Move& b) {
+    detail::sort_stably(moves.data(), moves.data() + moves.size(), [&](const Move& a, const Move& b) {
       const int distance = detail::around(shape.ranks, a.from[0].rank, -rank);
       const int other = detail::around(shape.ranks, b.from[0].rank, -rank);
       return distance != other ? distance < other : a.to[0].slot < b.to[0].slot;
@@ -64,20 +66,18 @@ struct Exchange {
         if (own(holders, taker) < 0) result.push_back(taker);
       }
     }
-    std::sort(result.begin(), result.end());
-    result.erase(std::unique(result.begin(), result.end()), result.end());
+    detail::sort_and_unite(result);
     return result;
   }
 
  private:
-  using Places = std::vector<Routes::Place>;
+  using Places = detail::List<Routes::Place>;
 
   /// The index of the first place that is not before `place`.
   static constexpr int position(const Places& places, Routes::Place place) {
-    const auto before = [](const Routes::Place& a, const Routes::Place& b) {
-      return a.rank != b.rank ? a.rank < b.rank : a.slot < b.slot;
-    };
-    return static_cast<int>(std::lower_bound(places.begin(), places.end(), place, before) - places.begin());
+    return static_cast<int>(detail::first_not_before(places, [place](const Routes::Place& other) {
+      return other.rank != place.rank ? other.rank < place.rank : other.slot < place.slot;
+    }));
   }
 
   /// The index of a rank's own copy, or -1.

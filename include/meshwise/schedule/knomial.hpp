@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/schedule/generator.hpp"
 
 namespace meshwise {
@@ -65,7 +65,7 @@ struct Knomial {
     // The children of the root with the highest digit, or the highest but one if p cuts those short.
     if (p <= radix + 1) return 0;
     const std::int64_t top = stride(digits(p) - 1);
-    return static_cast<int>(std::max(std::min(top, p - top), top / radix));
+    return static_cast<int>(detail::larger(detail::smaller(top, p - top), top / radix));
   }
 
   static constexpr std::vector<Move> by(const Shape& shape, int rank, int round) {
@@ -109,7 +109,7 @@ struct Knomial {
     } else {
       for (int d = 1; d <= node.children; ++d) {
         const int child = node.place + d * node.stride;
-        transfer(moves, shape, rank, child, child, node.place, std::min(node.stride, p - child));
+        transfer(moves, shape, rank, child, child, node.place, detail::smaller(node.stride, p - child));
       }
     }
     return moves;
@@ -161,7 +161,7 @@ struct Knomial {
       if (digit != 0) {
         parent = place - digit * stride;
       } else {
-        children = std::min(radix - 1, (shape.ranks - 1 - place) / stride);
+        children = detail::smaller(radix - 1, (shape.ranks - 1 - place) / stride);
       }
     }
   };
@@ -170,7 +170,7 @@ struct Knomial {
   static constexpr int subtree(int p, int place) {
     std::int64_t size = 1;
     while (place % (size * radix) == 0) size *= radix;
-    return static_cast<int>(std::min<std::int64_t>(size, p - place));
+    return static_cast<int>(detail::smaller<std::int64_t>(size, p - place));
   }
 
   /// Where the partial sums of an inner place lie.
@@ -183,7 +183,7 @@ struct Knomial {
                                  int count) {
     for (int done = 0; done < count;) {
       const int block = absolute(shape, first + done);
-      const int run = std::min(count - done, shape.ranks - block);
+      const int run = detail::smaller(count - done, shape.ranks - block);
       moves.push_back(
           detail::copy(by, block, holding(shape, from, first + done, run), holding(shape, to, first + done, run)));
       done += run;

@@ -14,6 +14,8 @@ namespace meshwise {
 namespace detail {
 
 /// Lowers the moves of one round, as one rank sees them, to a fetching and a delivering step.
+/// P: MessagePlan, dependent here and in `lower`, so that those who lower nothing do not compile its vectors.
+template <class P>
 class Lowering {
  public:
   constexpr Lowering(const Shape& shape, int rank, int first_free)
@@ -63,18 +65,20 @@ class Lowering {
   }
 
   /// Ends the round: appends what there is to do. The scratch slots it took are free again afterwards.
-  constexpr void finish(MessagePlan& plan) {
+  constexpr void finish(P& plan) {
     if (plan.scratch_slots < next_free_) plan.scratch_slots = next_free_;
-    for (MessageStep* step : {&fetch_, &deliver_}) {
+    for (Half* step : {&fetch_, &deliver_}) {
       if (!step->sends.empty() || !step->receives.empty() || !step->moves.empty()) {
         plan.steps.push_back(std::move(*step));
       }
-      *step = MessageStep{};
+      *step = Half{};
     }
     next_free_ = first_free_;
   }
 
  private:
+  using Half = typename decltype(P::steps)::value_type;
+
   /// Whether two pieces of this rank need no copy. Where one plan serves in and out of place, only literally.
   constexpr bool same(const Piece& a, const Piece& b) const {
     const bool both = rooted(shape_.operation) && shape_.operation != Operation::broadcast;
@@ -91,8 +95,8 @@ class Lowering {
   int rank_;
   int first_free_;
   int next_free_;
-  MessageStep fetch_;
-  MessageStep deliver_;
+  Half fetch_;
+  Half deliver_;
 };
 
 }  // namespace detail
@@ -112,16 +116,16 @@ class Lowering {
 /// ring, p - 1 for a direct reduction) and for a result without a destination at home.
 /// Cost: the moves of this rank and of its partners in each round; with several lanes, as many steps more.
 /// Errors: `invalid_argument` for a shape that `G` does not support, a rank outside of it, or no lane.
-template <Generator G>
-constexpr MessagePlan lower(const G& generator, const Shape& shape, int rank, int lanes = 1) {
+template <Generator G, class P = MessagePlan>
+constexpr P lower(const G& generator, const Shape& shape, int rank, int lanes = 1) {
   detail::require_shape("lower", generator, shape, rank);
   detail::require_lanes("lower", lanes);
-  MessagePlan plan;
+  P plan;
   plan.shape = shape;
   plan.rank = rank;
   plan.lanes = lanes;
   plan.scratch_slots = generator.scratch_slots(shape);
-  detail::Lowering lowering(shape, rank, plan.scratch_slots);
+  detail::Lowering<P> lowering(shape, rank, plan.scratch_slots);
   detail::LaneOrder order;
   const int rounds = generator.rounds(shape);
   for (int k = 0; k < rounds; ++k) {
@@ -133,7 +137,7 @@ constexpr MessagePlan lower(const G& generator, const Shape& shape, int rank, in
     if (lanes > 1) order.end_round(static_cast<int>(plan.steps.size()));
   }
   if (lanes == 1) return plan;
-  const std::vector<MessageStep> single = std::move(plan.steps);
+  const auto single = std::move(plan.steps);
   plan.steps.clear();
   plan.steps.reserve(single.size() * static_cast<std::size_t>(lanes));
   detail::in_lane_order(rounds, lanes, [&](int round, int lane) {

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
+
 namespace meshwise {
 
 /// Who holds which blocks before a redistribution, and who wants which afterwards: the contract of an exchange.
@@ -22,8 +24,8 @@ struct Routes {
   int blocks = 0;
   std::vector<std::vector<int>> held;
   std::vector<std::vector<int>> wanted;
-  std::vector<std::vector<Place>> holders;  ///< by block, ascending
-  std::vector<std::vector<Place>> takers;   ///< by block, ascending
+  detail::List<detail::List<Place>> holders;  ///< by block, ascending
+  detail::List<detail::List<Place>> takers;   ///< by block, ascending
 
   constexpr Routes() = default;
   constexpr Routes(int number, std::vector<std::vector<int>> before, std::vector<std::vector<int>> after)
@@ -55,8 +57,8 @@ struct Routes {
   }
 
  private:
-  constexpr std::vector<std::vector<Place>> index(const std::vector<std::vector<int>>& side) const {
-    std::vector<std::vector<Place>> result(static_cast<std::size_t>(blocks < 0 ? 0 : blocks));
+  constexpr detail::List<detail::List<Place>> index(const std::vector<std::vector<int>>& side) const {
+    detail::List<detail::List<Place>> result(static_cast<std::size_t>(blocks < 0 ? 0 : blocks));
     for (std::size_t rank = 0; rank < side.size(); ++rank) {
       for (std::size_t slot = 0; slot < side[rank].size(); ++slot) {
         const int block = side[rank][slot];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <vector>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/schedule/generator.hpp"
 
 namespace meshwise {
@@ -55,7 +55,7 @@ struct ScatterAllGather {
         if (bit == 1 << (phase - 1 - round)) pull(moves, shape, place, place - bit, place, share(p, place));
       } else {
         const int next = skip(p, 2 * phase - 1 - round);
-        const int closest = std::max(skip(p, 2 * phase - round), share(p, place));
+        const int closest = detail::larger(skip(p, 2 * phase - round), share(p, place));
         const int source = (place + skip(p, 2 * phase - round)) % p;
         if (closest < next) wrap(moves, shape, place, source, place + closest, next - closest);
       }
@@ -111,7 +111,7 @@ struct ScatterAllGather {
   static constexpr int absolute(const Shape& shape, int place) { return (place + shape.root) % shape.ranks; }
 
   /// How many blocks, from its own on, a place other than 0 handles in the binomial tree.
-  static constexpr int share(int p, int place) { return std::min(place & -place, p - place); }
+  static constexpr int share(int p, int place) { return detail::smaller(place & -place, p - place); }
 
   /// Where a place holds blocks `first` to `first` + `count` - 1, which do not wrap.
   static constexpr Piece holding(const Shape& shape, int place, int first, int count) {
@@ -133,7 +133,7 @@ struct ScatterAllGather {
   static constexpr void wrap(std::vector<Move>& moves, const Shape& shape, int place, int from, int first, int count) {
     for (int done = 0; done < count;) {
       const int block = (first + done) % shape.ranks;
-      const int run = std::min(count - done, shape.ranks - block);
+      const int run = detail::smaller(count - done, shape.ranks - block);
       pull(moves, shape, place, from, block, run);
       done += run;
     }
@@ -149,9 +149,9 @@ struct ScatterAllGather {
     const int summed = round == 0 ? 0 : p / 2;  // from how far on the source still has its own contribution only
     for (int done = 0; done < count;) {
       const int block = (place + done) % p;
-      int run = std::min(count - done, p - block);
+      int run = detail::smaller(count - done, p - block);
       const bool plain = done + distance >= summed;
-      if (!plain) run = std::min(run, summed - distance - done);
+      if (!plain) run = detail::smaller(run, summed - distance - done);
       Move move;
       move.by = absolute(shape, place);
       move.block = block;

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/schedule/catalogue.hpp"
 #include "meshwise/schedule/cost.hpp"
@@ -186,8 +186,8 @@ class Selector {
   }
 
   /// All algorithms: the cheapest first, then those with too many moves, fewest rounds first, then those that are out.
-  std::vector<detail::Candidate> rated(const Question& question) const {
-    std::vector<detail::Candidate> candidates;
+  detail::List<detail::Candidate> rated(const Question& question) const {
+    detail::List<detail::Candidate> candidates;
     for (int k = 0; k < algorithm_count; ++k) {
       detail::Candidate one;
       one.algorithm = static_cast<Algorithm>(k);
@@ -200,7 +200,7 @@ class Selector {
       }
       std::size_t place = candidates.size();
       while (place > 0 && before(one, candidates[place - 1])) --place;
-      candidates.insert(candidates.begin() + static_cast<std::ptrdiff_t>(place), one);
+      candidates.insert(place, one);
     }
     return candidates;
   }
@@ -228,7 +228,7 @@ class Selector {
   std::int64_t budget_;
   bool said_[static_cast<std::size_t>(operation_count)] = {};
   detail::ChoiceMemo memo_;
-  std::vector<Proof> proofs_;
+  detail::List<Proof> proofs_;
 };
 
 inline std::string Selector::explain(const Question& question) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/schedule/contract.hpp"
 #include "meshwise/schedule/detail/symbols.hpp"
 #include "meshwise/schedule/generator.hpp"
@@ -177,7 +178,7 @@ class Verification {
   }
 
   /// Counts a piece that crosses from one rank to another.
-  constexpr void flow(const Piece& piece, std::vector<std::int64_t>& blocks, int from, int to, int by, int k) {
+  constexpr void flow(const Piece& piece, List<std::int64_t>& blocks, int from, int to, int by, int k) {
     if (from == to) return;
     blocks[static_cast<std::size_t>(by)] += piece.count;
     int& pair = pairs_[static_cast<std::size_t>(from) * static_cast<std::size_t>(schedule_.shape.ranks) +
@@ -186,7 +187,7 @@ class Verification {
     pair = k;
   }
 
-  static constexpr Count sum(const std::vector<std::int64_t>& by_rank) {
+  static constexpr Count sum(const List<std::int64_t>& by_rank) {
     Count count;
     for (const std::int64_t blocks : by_rank) {
       count.total += blocks;
@@ -197,10 +198,10 @@ class Verification {
 
   const Schedule& schedule_;
   Memory memory_;
-  std::vector<Mark> written_;  ///< by place number
-  std::vector<int> pairs_;     ///< the last round with data between an ordered pair of ranks
-  std::vector<std::int64_t> read_by_;
-  std::vector<std::int64_t> written_by_;
+  List<Mark> written_;      ///< by place number
+  std::vector<int> pairs_;  ///< the last round with data between an ordered pair of ranks
+  List<std::int64_t> read_by_;
+  List<std::int64_t> written_by_;
   Verdict verdict_;
 };
 
@@ -240,7 +241,7 @@ constexpr Verdict verify(const G& generator, const Shape& shape) {
     return verdict;
   };
   const auto size = static_cast<std::size_t>(shape.ranks);
-  std::vector<char> named(size * size, 0);  // by owner, then by who may touch its buffers
+  detail::List<char> named(size * size, 0);  // by owner, then by who may touch its buffers
   for (int round = 0; round < static_cast<int>(schedule.rounds.size()); ++round) {
     named.assign(size * size, 0);
     for (int rank = 0; rank < shape.ranks; ++rank) {

@@ -24,10 +24,10 @@ struct Gelu {
   }
 };
 
-/// The verdict on the gradient G of gelu at X.
+/// The verdict on the gradient G of an activation at X.
 template <class G, class X>
-consteval auto gelu_backward_verdict() {
-  using argument = map_of<X>;
+consteval auto activation_backward_verdict() {
+  using argument = map_of_reals<X>;
   if constexpr (!is_accepted<argument>) {
     return type<argument>{};
   } else {
@@ -35,41 +35,70 @@ consteval auto gelu_backward_verdict() {
   }
 }
 template <class G, class X>
-using gelu_backward_of = typename decltype(gelu_backward_verdict<operand<G>, operand<X>>())::is;
+using activation_backward_of = typename decltype(activation_backward_verdict<operand<G>, operand<X>>())::is;
 
 }  // namespace detail
 
 /// Gaussian error linear unit in its tanh form, element by element.
 ///
 /// x: any layout but a Partial. Cost: one pass; an rvalue that shares its storage with nobody is written in place.
-/// Errors: refused for a Partial: GELU of a sum is not the sum of GELUs.
+/// Errors: refused for integers, and for a Partial: GELU of a sum is not the sum of GELUs.
 /// Source: Hendrycks, Gimpel, "Gaussian Error Linear Units", arXiv 1606.08415.
 template <AnyTensor T>
-  requires detail::is_accepted<detail::map_of<T>>
+  requires detail::is_accepted<detail::map_of_reals<T>>
 [[nodiscard]] auto gelu(T&& x) {
   using E = typename detail::bare<T>::element;
   using A = accumulate_t<E>;
   return map([](E value) { return static_cast<E>(detail::Gelu<A>::value(static_cast<A>(value))); }, std::forward<T>(x));
 }
 template <AnyTensor T>
-  requires(!detail::is_accepted<detail::map_of<T>>)
-[[nodiscard]] auto gelu(T&& x) -> detail::map_of<T>;
+  requires(!detail::is_accepted<detail::map_of_reals<T>>)
+[[nodiscard]] auto gelu(T&& x) -> detail::map_of_reals<T>;
 
 /// The gradient at x of what follows gelu(x), given the gradient at gelu(x): dy * gelu'(x).
 ///
-/// x: the argument that gelu had; dy: placed like x, or a Partial sum where x is replicated (it is linear in dy). Cost
+/// dy: placed like x, or a Partial sum where x is replicated (it is linear in dy); x: the argument that gelu had. Cost
 /// and errors as operator*.
-template <AnyTensor X, AnyTensor G>
-  requires detail::is_accepted<detail::gelu_backward_of<G, X>>
-[[nodiscard]] auto gelu_backward(const X& x, G&& dy) {
+template <AnyTensor G, AnyTensor X>
+  requires detail::is_accepted<detail::activation_backward_of<G, X>>
+[[nodiscard]] auto gelu_backward(G&& dy, const X& x) {
   using E = typename X::element;
   using A = accumulate_t<E>;
-  return detail::zip_local<typename detail::gelu_backward_of<G, X>::is>(
+  return detail::zip_local<typename detail::activation_backward_of<G, X>::is>(
       "gelu_backward", std::forward<G>(dy), x,
       [](E g, E value) { return static_cast<E>(static_cast<A>(g) * detail::Gelu<A>::slope(static_cast<A>(value))); });
 }
-template <AnyTensor X, AnyTensor G>
-  requires(!detail::is_accepted<detail::gelu_backward_of<G, X>>)
-[[nodiscard]] auto gelu_backward(const X& x, G&& dy) -> detail::gelu_backward_of<G, X>;
+template <AnyTensor G, AnyTensor X>
+  requires(!detail::is_accepted<detail::activation_backward_of<G, X>>)
+[[nodiscard]] auto gelu_backward(G&& dy, const X& x) -> detail::activation_backward_of<G, X>;
+
+/// max(x, 0), element by element; NaN stays.
+///
+/// x, cost and errors: as gelu.
+template <AnyTensor T>
+  requires detail::is_accepted<detail::map_of_reals<T>>
+[[nodiscard]] auto relu(T&& x) {
+  using E = typename detail::bare<T>::element;
+  using A = accumulate_t<E>;
+  return map([](E value) { return static_cast<A>(value) < A(0) ? E(0) : value; }, std::forward<T>(x));
+}
+template <AnyTensor T>
+  requires(!detail::is_accepted<detail::map_of_reals<T>>)
+[[nodiscard]] auto relu(T&& x) -> detail::map_of_reals<T>;
+
+/// The gradient at x of what follows relu(x): dy where x > 0, else 0.
+///
+/// dy: as for gelu_backward; x: the argument that relu had, or what it gave. Cost and errors as operator*.
+template <AnyTensor G, AnyTensor X>
+  requires detail::is_accepted<detail::activation_backward_of<G, X>>
+[[nodiscard]] auto relu_backward(G&& dy, const X& x) {
+  using E = typename X::element;
+  using A = accumulate_t<E>;
+  return detail::zip_local<typename detail::activation_backward_of<G, X>::is>(
+      "relu_backward", std::forward<G>(dy), x, [](E g, E value) { return static_cast<A>(value) > A(0) ? g : E(0); });
+}
+template <AnyTensor G, AnyTensor X>
+  requires(!detail::is_accepted<detail::activation_backward_of<G, X>>)
+[[nodiscard]] auto relu_backward(G&& dy, const X& x) -> detail::activation_backward_of<G, X>;
 
 }  // namespace meshwise

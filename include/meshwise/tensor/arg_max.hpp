@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/tensor/detail/candidates.hpp"
 
 namespace meshwise {
@@ -18,10 +19,8 @@ consteval auto arg_max_verdict() {
   if constexpr (!is_accepted<verdict>) {
     return type<verdict>{};
   } else {
-    using L = typename T::layout;
-    using layout = typename decltype(canonical_from<grid_of<L>>(placements_except<L, list<D>>{}))::is;
     using dims = dims_from<without<D, dims_of<typename T::dims>>>;
-    return type<accepted<Tensor<std::int64_t, dims, layout, typename T::space>>>{};
+    return type<accepted<Tensor<std::int64_t, dims, layout_of_choice<T, D>, typename T::space>>>{};
   }
 }
 template <class T, class D>
@@ -108,8 +107,8 @@ template <Dim D, AnyTensor T>
   std::int64_t* index = detail::written(places);
   E* top = detail::written(mine);
   const std::size_t rows = places.local().size();
-  std::fill_n(top, rows, static_cast<E>(Max::identity<E>()));
-  std::fill_n(index, rows, std::numeric_limits<std::int64_t>::max());
+  detail::fill(top, rows, static_cast<E>(Max::identity<E>()));
+  detail::fill(index, rows, std::numeric_limits<std::int64_t>::max());
   detail::largest_in_rows<D>(x, [&](std::size_t row, std::size_t at, E value) {
     top[row] = value;
     index[row] = static_cast<std::int64_t>(held.at(at));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <utility>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/layout/dual.hpp"
 #include "meshwise/tensor/convert.hpp"
 
@@ -104,7 +104,8 @@ template <AnyTensor T>
 [[nodiscard]] auto gradient_seed(const T& loss) {
   using L = typename detail::seed_of<T>::is;
   Tensor<typename T::element, typename T::dims, L, typename T::space> ones(loss.mesh(), loss.extents());
-  std::fill(ones.mutable_local().begin(), ones.mutable_local().end(), static_cast<typename T::element>(1));
+  const auto all = ones.mutable_local();
+  detail::fill(all.data(), all.size(), static_cast<typename T::element>(1));
   return ones;
 }
 template <AnyTensor T>

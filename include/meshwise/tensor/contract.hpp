@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
-
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/core/gemm.hpp"
 #include "meshwise/tensor/detail/einsum.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
@@ -64,7 +63,10 @@ consteval auto einsum_verdict() {
   using both_kept = decltype(without_known<summed>(shared{}));
   using lost = decltype(without_known<join<Result, shared>>(join<da, db>{}));
   using foreign = decltype(without_known<join<da, db>>(Result{}));
-  if constexpr (!std::is_same_v<typename A::element, typename B::element>) {
+  using twice = repeated<Result>;
+  if constexpr (!std::is_void_v<twice>) {
+    return type<refused<because::dim_repeated<twice>, try_<name_each_dim_once>, typename A::dims, typename B::dims>>{};
+  } else if constexpr (!std::is_same_v<typename A::element, typename B::element>) {
     return type<
         refused<because::elements_differ, try_<use_one_element_type>, typename A::element, typename B::element>>{};
   } else if constexpr (!std::is_same_v<grid_of<LA>, grid_of<LB>>) {
@@ -90,7 +92,7 @@ consteval auto einsum_verdict() {
         if constexpr (!AnyLayout<layout>) {
           return result_refused<LA, LB, layout>{};
         } else {
-          return type<accepted<Tensor<typename A::element, dims_from<Result>, layout, typename A::space>>>{};
+          return result_verdict<typename A::element, dims_from<Result>, layout, typename A::space>();
         }
       }
     }(axes_of_layout<LA>{}, summed{}, both_kept{});
@@ -112,7 +114,10 @@ consteval auto contract_verdict() {
   using db = dims_of<typename B::dims>;
   using nowhere = decltype(without_known<join<da, db>>(list<Summed...>{}));
   using once = decltype(without_known<decltype(filtered<among<db>::template is>(da{}))>(list<Summed...>{}));
-  if constexpr (nowhere::size != 0) {
+  using twice = repeated<list<Summed...>>;
+  if constexpr (!std::is_void_v<twice>) {
+    return type<refused<because::dim_repeated<twice>, try_<name_each_dim_once>, typename A::dims, typename B::dims>>{};
+  } else if constexpr (nowhere::size != 0) {
     return type<refused<because::dim_in_neither_operand<front<nowhere>>, try_<name_a_dim_of_both_operands>,
                         typename A::dims, typename B::dims>>{};
   } else if constexpr (once::size != 0) {
@@ -134,7 +139,7 @@ Labels labels_of(const T& x) {
     [[maybe_unused]] const auto one = [&](int name) {
       // An empty dim further in would make the stride 0, which says that elements coincide.
       labels.add(name, static_cast<std::ptrdiff_t>(x.ranges()[i].size),
-                 static_cast<std::ptrdiff_t>(std::max<std::size_t>(elements_after(x, i), 1)));
+                 static_cast<std::ptrdiff_t>(detail::larger<std::size_t>(elements_after(x, i), 1)));
       ++i;
     };
     (one(index_of<Ds, All>), ...);

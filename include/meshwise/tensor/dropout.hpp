@@ -16,9 +16,9 @@ namespace meshwise {
 /// different elements. It is linear in x, so a Partial sum is legal, and it is its own backward: dropout(dy, p, seed).
 /// x: any layout; p in [0, 1), 0 changes nothing; seed: another one for each use and step. Cost: one pass and one
 /// random number per element; an rvalue that shares its storage with nobody is written in place. Errors: p outside of
-/// [0, 1); refused for a Partial of another reduction than Sum.
+/// [0, 1); refused for integers and for a Partial of another reduction than Sum.
 template <AnyTensor T>
-  requires detail::is_accepted<detail::map_of<T, true>>
+  requires detail::is_accepted<detail::map_of_reals<T, true>>
 [[nodiscard]] auto dropout(T&& x, double p, std::uint64_t seed) {
   using X = detail::bare<T>;
   using E = typename X::element;
@@ -45,7 +45,7 @@ template <AnyTensor T>
   return result;
 }
 template <AnyTensor T>
-  requires(!detail::is_accepted<detail::map_of<T, true>>)
-[[nodiscard]] auto dropout(T&& x, double p, std::uint64_t seed) -> detail::map_of<T, true>;
+  requires(!detail::is_accepted<detail::map_of_reals<T, true>>)
+[[nodiscard]] auto dropout(T&& x, double p, std::uint64_t seed) -> detail::map_of_reals<T, true>;
 
 }  // namespace meshwise

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <type_traits>
 #include <utility>
 
+#include "meshwise/core/reduction.hpp"
+#include "meshwise/tensor/detail/functions.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
 #include "meshwise/tensor/linear.hpp"
@@ -30,7 +36,17 @@ consteval auto map_with_verdict() {
   }
 }
 template <class T, class F>
-using map_with = typename decltype(map_with_verdict<operand<T>, F>())::is;
+consteval auto map_by_verdict() {
+  using verdict = typename decltype(map_with_verdict<T, F>())::is;
+  using E = typename T::element;
+  if constexpr (is_accepted<verdict>) {
+    return elements_verdict<verdict, take_one_element_and_return_one, F, E, E>();
+  } else {
+    return type<verdict>{};
+  }
+}
+template <class T, class F>
+using map_with = typename decltype(map_by_verdict<operand<T>, F>())::is;
 
 /// How a function of two elements treats Partial operands, by what it says of itself.
 template <class F>
@@ -48,7 +64,17 @@ consteval auto zip_with_verdict() {
   }
 }
 template <class A, class B, class F>
-using zip_with = typename decltype(zip_with_verdict<operand<A>, operand<B>, F>())::is;
+consteval auto zip_by_verdict() {
+  using verdict = typename decltype(zip_with_verdict<A, B, F>())::is;
+  using E = typename A::element;
+  if constexpr (is_accepted<verdict>) {
+    return elements_verdict<verdict, take_two_elements_and_return_one, F, E, E, E>();
+  } else {
+    return type<verdict>{};
+  }
+}
+template <class A, class B, class F>
+using zip_with = typename decltype(zip_by_verdict<operand<A>, operand<B>, F>())::is;
 
 /// out[i] = f(a[i], b[i]) for one run, or f(a[i], *b) if b stands still. out may be a.
 template <class E, class F>
@@ -76,24 +102,51 @@ auto zip_local(const char* verb, A&& a, const B& b, const F& f) {
   return result;
 }
 
+// In the accumulate type, rounded once; integers wrap.
 struct Plus {
   template <class E>
   E operator()(E a, E b) const {
-    return static_cast<E>(a + b);
+    return static_cast<E>(Sum::apply(static_cast<accumulate_t<E>>(a), static_cast<accumulate_t<E>>(b)));
   }
 };
 struct Minus {
   template <class E>
   E operator()(E a, E b) const {
-    return static_cast<E>(a - b);
+    if constexpr (std::is_integral_v<E>) {
+      using W = wrapping_t<E>;
+      return static_cast<E>(static_cast<W>(a) - static_cast<W>(b));
+    } else {
+      return static_cast<E>(static_cast<accumulate_t<E>>(a) - static_cast<accumulate_t<E>>(b));
+    }
   }
 };
 struct Times {
   template <class E>
   E operator()(E a, E b) const {
-    return static_cast<E>(a * b);
+    return static_cast<E>(Product::apply(static_cast<accumulate_t<E>>(a), static_cast<accumulate_t<E>>(b)));
   }
 };
+
+/// A factor for elements of E. Errors: of integers one that is no whole number or that 64 bits cannot hold, because a
+/// product that is rounded is not linear.
+template <class E, class Number>
+accumulate_t<E> factor_for(const Number& factor, int rank) {
+  if constexpr (std::is_integral_v<E> && std::is_integral_v<Number>) {
+    return static_cast<accumulate_t<E>>(factor);
+  } else if constexpr (std::is_integral_v<E>) {
+    constexpr double limit = 9223372036854775808.0;  // 2^63
+    const double value = static_cast<double>(factor);
+    const bool fits = value >= -limit && value < limit;
+    const std::int64_t whole = fits ? static_cast<std::int64_t>(value) : 0;
+    if (!fits || static_cast<double>(whole) != value) {
+      fail("operator*", "a whole number as the factor of integers", std::to_string(value),
+           "map a function that rounds as you want, or use a floating-point element", rank);
+    }
+    return static_cast<accumulate_t<E>>(whole);
+  } else {
+    return static_cast<accumulate_t<E>>(static_cast<double>(factor));
+  }
+}
 
 }  // namespace detail
 
@@ -101,7 +154,7 @@ struct Times {
 ///
 /// f: element -> element, without state that depends on the order of calls; a Partial sum wants a `linear(f)`. x: any
 /// layout; an rvalue that shares its storage with nobody is written in place. Cost: one pass, at most one allocation.
-/// Errors: refused for a non-linear f on a Partial.
+/// Errors: refused for a non-linear f on a Partial, and for one that is mutable or takes something else.
 template <class F, AnyTensor T>
   requires detail::is_accepted<detail::map_with<T, F>>
 [[nodiscard]] auto map(const F& f, T&& x) {
@@ -123,7 +176,8 @@ template <class F, AnyTensor T>
 /// f: two elements -> element, without state that depends on the order of calls. a, b: placed alike on the dims they
 /// share. Neither is a Partial, unless f says that it is linear: of a `linear(f)` both may owe the same sum, of a
 /// `linear_in_first(f)` the first one may owe a sum. Cost: one pass, at most one allocation (an rvalue a that shares
-/// its storage with nobody is written in place). Errors: refused for other layouts; different extents.
+/// its storage with nobody is written in place). Errors: refused for other layouts and an f that is mutable or takes
+/// something else; different extents.
 template <class F, AnyTensor A, AnyTensor B>
   requires detail::is_accepted<detail::zip_with<A, B, F>>
 [[nodiscard]] auto zip(const F& f, A&& a, const B& b) {
@@ -164,18 +218,20 @@ template <AnyTensor A, AnyTensor B>
   requires(!detail::is_accepted<detail::elementwise_of<A, B, detail::Combining::multiplicative>>)
 [[nodiscard]] auto operator*(A&& a, const B& b) -> detail::elementwise_of<A, B, detail::Combining::multiplicative>;
 
-/// x times a number: linear, so a Partial sum stays one. Cost as map.
-template <AnyTensor T>
+/// x times a number: linear, so a Partial sum stays one. Integers wrap. Cost as map. Errors: a factor of integers that
+/// is no whole number.
+template <AnyTensor T, std::convertible_to<double> Number>  // a template: clang 14 tries `double` on size_t * Extent
   requires detail::is_accepted<detail::map_of<T, true>>
-[[nodiscard]] auto operator*(T&& x, double factor) {
+[[nodiscard]] auto operator*(T&& x, const Number& factor) {
   using E = typename detail::bare<T>::element;
-  const auto f = static_cast<accumulate_t<E>>(factor);
-  return map(linear([f](E value) { return static_cast<E>(f * static_cast<accumulate_t<E>>(value)); }),
+  using A = accumulate_t<E>;
+  const A f = detail::factor_for<E>(factor, x.mesh().world().rank());
+  return map(linear([f](E value) { return static_cast<E>(Product::apply(f, static_cast<A>(value))); }),
              std::forward<T>(x));
 }
 
-template <AnyTensor T>
+template <AnyTensor T, std::convertible_to<double> Number>
   requires(!detail::is_accepted<detail::map_of<T, true>>)
-[[nodiscard]] auto operator*(T&& x, double factor) -> detail::map_of<T, true>;
+[[nodiscard]] auto operator*(T&& x, const Number& factor) -> detail::map_of<T, true>;
 
 }  // namespace meshwise

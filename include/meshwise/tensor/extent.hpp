@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "meshwise/core/error.hpp"
+#include "meshwise/layout/refused.hpp"
 
 namespace meshwise {
 
@@ -40,7 +41,8 @@ class Extent {
   bool counted() const noexcept { return counts_ != nullptr; }
   /// The sizes of the parts, empty unless `counted`.
   std::span<const std::size_t> counts() const noexcept {
-    return counts_ == nullptr ? std::span<const std::size_t>() : std::span<const std::size_t>(*counts_);
+    return counts_ == nullptr ? std::span<const std::size_t>()
+                              : std::span<const std::size_t>(counts_->data(), counts_->size());
   }
   /// Forgets them.
   void drop_counts() noexcept {
@@ -59,8 +61,29 @@ class Extent {
   std::shared_ptr<const std::vector<std::size_t>> counts_;
 };
 
-/// Global extents of a tensor, in the order of its Dims.
+namespace detail {
+
+template <std::size_t>
+using extent_of_dim = Extent;
+
+template <class Numbers>
+struct ExtentsOf;
+/// One extent for each dim: with fewer in braces an array would have the others be 0, and the tensor be empty.
+template <std::size_t... is>
+struct ExtentsOf<std::index_sequence<is...>> : std::array<Extent, sizeof...(is)> {
+  ExtentsOf(extent_of_dim<is>... each) : std::array<Extent, sizeof...(is)>{std::move(each)...} {}  // NOLINT: braces
+  explicit ExtentsOf(const std::array<Extent, sizeof...(is)>& all) : std::array<Extent, sizeof...(is)>(all) {}
+
+  template <class Try = try_<give_one_extent_for_each_dim>, std::convertible_to<Extent>... Ns>
+    requires(sizeof...(Ns) != sizeof...(is))
+  ExtentsOf(Ns...)
+  = delete;
+};
+
+}  // namespace detail
+
+/// Global extents of a tensor, in the order of its Dims: `{4, 8}`. An array that is made of one extent for each dim.
 template <class D>
-using Extents = std::array<Extent, static_cast<std::size_t>(D::rank)>;
+using Extents = detail::ExtentsOf<std::make_index_sequence<static_cast<std::size_t>(D::rank)>>;
 
 }  // namespace meshwise

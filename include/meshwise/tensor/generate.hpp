@@ -6,6 +6,7 @@
 #include <string>
 
 #include "meshwise/tensor/detail/boxes.hpp"
+#include "meshwise/tensor/detail/functions.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 
 namespace meshwise {
@@ -88,8 +89,20 @@ consteval auto generate_verdict() {
     }
   }
 }
-template <class T>
-using generate_of = typename decltype(generate_verdict<T>())::is;
+template <class T, class F>
+consteval auto generate_by_verdict() {
+  using verdict = typename decltype(generate_verdict<T>())::is;
+  if constexpr (is_accepted<verdict>) {
+    using index = Index<typename T::dims>;
+    using refusal =
+        refused<because::function_does_not_take_the_index, try_<take_an_Index_and_return_an_element>, index>;
+    return first_of(function_fits<typename T::element, refusal, F, index>() + list<verdict>{});
+  } else {
+    return type<verdict>{};
+  }
+}
+template <class T, class F>
+using generate_of = typename decltype(generate_by_verdict<T, F>())::is;
 
 }  // namespace detail
 
@@ -97,11 +110,11 @@ using generate_of = typename decltype(generate_verdict<T>())::is;
 ///
 /// T: the tensor type, no Partial. extents: global. f: `Index<Dims> -> element`; called for the elements that this rank
 /// holds, in local order. Cost: one call per local element, one allocation, no communication: replicas agree because f
-/// is a function.
+/// is a function. Errors: refused for a Partial, and for an f that is mutable or takes something else.
 template <AnyTensor T, class F>
-  requires detail::is_accepted<detail::generate_of<T>> T generate(const typename T::grid& mesh,
-                                                                  const Extents<typename T::dims>& extents,
-                                                                  const F& f) {
+  requires detail::is_accepted<detail::generate_of<T, F>> T generate(const typename T::grid& mesh,
+                                                                     const Extents<typename T::dims>& extents,
+                                                                     const F& f) {
     T result(mesh, extents, detail::uninitialised{});
     auto* out = result.mutable_local().data();
     detail::for_each_index(result, [&](const Index<typename T::dims>& index, std::size_t local) {
@@ -111,8 +124,8 @@ template <AnyTensor T, class F>
   }
 
 template <class T, class Grid, class F>
-  requires(!detail::is_accepted<detail::generate_of<T>>)
+  requires(!detail::is_accepted<detail::generate_of<T, F>>)
 auto generate(const Grid& mesh, const Extents<typename detail::tensor_traits<T>::dims>& extents, const F& f)
-    -> detail::generate_of<T>;
+    -> detail::generate_of<T, F>;
 
 }  // namespace meshwise

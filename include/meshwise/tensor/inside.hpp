@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -77,9 +78,9 @@ Extent joined_extent(const Grid& mesh, std::size_t own, std::size_t said) {
   if constexpr (counted_dims<P>::size == 0) {
     return said;
   } else {
-    Communicator& ranks = mesh.template along<front<axes_of<P>>>();
+    auto& ranks = mesh.template along<front<axes_of<P>>>();
     std::vector<std::size_t> counts(static_cast<std::size_t>(ranks.size()));
-    meshwise::all_gather(ranks, std::span<const std::size_t>(&own, 1), std::span<std::size_t>(counts));
+    meshwise::all_gather(ranks, std::array<std::size_t, 1>{own}, counts);
     Extent result = Extent::of_parts(std::move(counts));
     if (said != 0 && said != result.size()) {
       fail("outside", std::to_string(said) + " indices, the global extent that was passed",

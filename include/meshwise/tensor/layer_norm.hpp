@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <vector>
 
+#include "meshwise/core/math.hpp"
 #include "meshwise/tensor/detail/lanes.hpp"
 #include "meshwise/tensor/reductions.hpp"
 
@@ -40,7 +40,7 @@ consteval auto layer_norm_verdict() {
   } else {
     using rows = dims_from<without<D, dims_of<typename X::dims>>>;
     using A = accumulate_t<typename X::element>;
-    using verdict = map_of<X>;
+    using verdict = map_of_reals<X>;
     using beside = elementwise_of<X, Parameter, Combining::nonlinear>;
     using refusals =
         join<refuse_if<!is_accepted<verdict>, verdict>, whole_dim<D, L>, refuse_if<!is_accepted<beside>, beside>>;
@@ -82,7 +82,7 @@ using layer_norm_backward_of =
 ///
 /// x: [..., D], any layout that does not shard D and is no Partial; gain, bias: [D], replicated. epsilon: added to the
 /// variance. Returns y like x, and mean and 1/sqrt(variance + epsilon) per row. Cost: two passes over each row while it
-/// is in cache; allocates y and two numbers per row. Errors: refused for a sharded D or a Partial.
+/// is in cache; allocates y and two numbers per row. Errors: refused for a sharded D, a Partial and integers.
 /// Source: Ba, Kiros, Hinton, "Layer Normalization", arXiv 1607.06450.
 template <AnyTensor X, AnyTensor Parameter>
   requires detail::is_accepted<detail::layer_norm_of<X, Parameter, Parameter>>
@@ -110,7 +110,7 @@ template <AnyTensor X, AnyTensor Parameter>
       const A d = static_cast<A>(in[i]) - m;
       return d * d;
     });
-    const A s = A(1) / std::sqrt(squares / count + static_cast<A>(epsilon));
+    const A s = A(1) / math::sqrt(squares / count + static_cast<A>(epsilon));
     for (std::size_t i = 0; i < n; ++i) {
       out[i] = static_cast<E>((static_cast<A>(in[i]) - m) * s * static_cast<A>(g[i]) + static_cast<A>(b[i]));
     }

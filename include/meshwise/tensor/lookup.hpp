@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <type_traits>
+#include <utility>
 
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/sort.hpp"
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/layout/dual.hpp"
 #include "meshwise/tensor/detail/places.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
@@ -47,7 +50,7 @@ consteval auto lookup_verdict() {
       return result_refused<LT, LI, layout>{};
     } else {
       using dims = dims_from<join<dims_of<typename Ids::dims>, dims_without<D, Table>>>;
-      return type<accepted<Tensor<typename Table::element, dims, layout, typename Table::space>>>{};
+      return result_verdict<typename Table::element, dims, layout, typename Table::space>();
     }
   }
 }
@@ -57,13 +60,50 @@ using lookup_of = typename decltype(lookup_verdict<operand<Table>, operand<Ids>,
 template <class Ids>
 void check_ids(const char* verb, const Ids& ids, std::size_t rows) {
   if (ids.mesh().checks() == Checks::none) return;  // whatever is not there is passed over
-  const auto local = ids.local();
-  const auto bad = std::find_if(local.begin(), local.end(), [rows](auto id) {
-    return std::is_signed_v<decltype(id)> && id < 0 ? true : static_cast<std::size_t>(id) >= rows;
-  });
-  if (bad != local.end()) {
-    fail(verb, "indices in [0, " + std::to_string(rows) + ")", std::to_string(*bad),
+  for (const auto id : ids.local()) {
+    if (!(std::is_signed_v<decltype(id)> && id < 0) && static_cast<std::size_t>(id) < rows) continue;
+    fail(verb, "indices in [0, " + std::to_string(rows) + ")", std::to_string(id),
          "make the table as large as the vocabulary of the data", ids.mesh().world().rank());
+  }
+}
+
+/// Adds rows of `in`, one for each id, up by id, those of one id in the order in which they stand.
+template <class E, class Ids>
+void add_rows(const LocalPlaces& owned, std::size_t width, const Ids& ids, const E* in, E* rows) {
+  using A = accumulate_t<E>;
+  if constexpr (std::is_same_v<A, E>) {
+    for (const auto id : ids.local()) {
+      const std::size_t row = owned.of(static_cast<std::size_t>(id));
+      if (row < owned.size()) {
+        E* const out = rows + row * width;
+        for (std::size_t i = 0; i < width; ++i) out[i] = Sum::apply(out[i], in[i]);
+      }
+      in += width;
+    }
+  } else {
+    // By rows, so that a sum is rounded once and one wide row is enough.
+    struct Use {
+      std::size_t row = 0;
+      std::size_t number = 0;
+    };
+    List<Use> uses;
+    std::size_t number = 0;
+    for (const auto id : ids.local()) {
+      const std::size_t row = owned.of(static_cast<std::size_t>(id));
+      if (row < owned.size()) uses.push_back({row, number});
+      ++number;
+    }
+    sort_stably(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.row < b.row; });
+    List<A> sums(width);
+    for (std::size_t at = 0; at < uses.size();) {
+      const std::size_t row = uses[at].row;
+      for (A& sum : sums) sum = A(0);
+      for (; at < uses.size() && uses[at].row == row; ++at) {
+        const E* const one = in + uses[at].number * width;
+        for (std::size_t i = 0; i < width; ++i) sums[i] += static_cast<A>(one[i]);
+      }
+      for (std::size_t i = 0; i < width; ++i) rows[row * width + i] = static_cast<E>(sums[i]);
+    }
   }
 }
 
@@ -78,6 +118,9 @@ consteval auto lookup_backward_verdict() {
   } else if constexpr (!std::is_same_v<typename forward::is::dims, typename G::dims>) {
     return type<refused<because::dims_differ, try_<give_the_gradient_the_dims_of_the_value>, typename forward::is::dims,
                         typename G::dims>>{};
+  } else if constexpr (!std::is_same_v<typename Table::element, typename G::element>) {
+    return type<
+        refused<because::elements_differ, try_<use_one_element_type>, typename Table::element, typename G::element>>{};
   } else if constexpr (!is_accepted<map_of<G, true>>) {
     return type<map_of<G, true>>{};
   } else if constexpr (!std::is_same_v<decltype(dual_steps<typename forward::is::layout, typename G::layout>()),
@@ -123,9 +166,9 @@ template <Dim D, AnyTensor Table, AnyTensor Ids>
   for (const auto id : ids.local()) {
     const std::size_t row = owned.of(static_cast<std::size_t>(id));
     if (row < owned.size()) {
-      std::copy_n(rows + row * width, width, out);
+      for (std::size_t i = 0; i < width; ++i) out[i] = rows[row * width + i];
     } else {
-      std::fill_n(out, width, typename Table::element(0));
+      detail::fill(out, width, typename Table::element(0));
     }
     out += width;
   }
@@ -137,33 +180,25 @@ template <Dim D, AnyTensor Table, AnyTensor Ids>
 
 /// The gradient of the table of a lookup: rows of dy added up by index.
 ///
-/// table: for its type and extents; ids: as they were given; dy: the gradient at the result, with the dual of its
-/// layout (Replicate where D is sharded). Result: like the table, and `Partial` over the axes that shard the ids or
-/// over which dy owes a sum. Cost: local only; zeros and adds one table. Ordering: rows are added in the order of the
-/// local ids.
+/// dy: the gradient at the result, with the dual of its layout (Replicate where D is sharded); table: for its type and
+/// extents; ids: as they were given. Result: like the table, and `Partial` over the axes that shard the ids or
+/// over which dy owes a sum. Cost: local only; zeros and adds one table; narrow floats are summed in float and rounded
+/// once, which sorts the local ids. Ordering: rows are added in the order of the local ids; integers wrap.
 template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>
-[[nodiscard]] auto lookup_backward(const Table& table, const Ids& ids, const G& dy) {
+[[nodiscard]] auto lookup_backward(const G& dy, const Table& table, const Ids& ids) {
   detail::check_operands("lookup_backward", dy, ids);
   detail::check_ids("lookup_backward", ids, table.template extent<D>());
   detail::check_operands("lookup_backward", dy, table);
   typename detail::lookup_backward_of<D, Table, Ids, G>::is result(table.mesh(), table.extents());
   const detail::LocalPlaces owned(table.template positions<D>());
   const std::size_t width = detail::elements_after(table, 0);
-  auto* rows = detail::written(result);
-  const auto* in = dy.local().data();
-  for (const auto id : ids.local()) {
-    const std::size_t row = owned.of(static_cast<std::size_t>(id));
-    if (row < owned.size()) {
-      for (std::size_t i = 0; i < width; ++i) rows[row * width + i] += in[i];
-    }
-    in += width;
-  }
+  detail::add_rows(owned, width, ids, dy.local().data(), detail::written(result));
   return result;
 }
 template <Dim D, AnyTensor Table, AnyTensor Ids, AnyTensor G>
   requires(!detail::is_accepted<detail::lookup_backward_of<D, Table, Ids, G>>)
-[[nodiscard]] auto lookup_backward(const Table& table, const Ids& ids, const G& dy)
+[[nodiscard]] auto lookup_backward(const G& dy, const Table& table, const Ids& ids)
     -> detail::lookup_backward_of<D, Table, Ids, G>;
 
 namespace detail {

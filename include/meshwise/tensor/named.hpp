@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 #include "meshwise/tensor/convert.hpp"
@@ -31,8 +32,10 @@ consteval auto named_verdict() {
     return type<verdict>{};
   } else if constexpr (!plan<typename T::layout, typename verdict::is, typename T::dims>.is(named)) {
     constexpr Transition actual = conversion_named<typename T::layout, P, typename verdict::is, typename T::dims>();
-    return type<refused<because::conversion_is_not_the_one_named<transition_is<named>, transition_is<actual>>,
-                        try_<convert_<P>>, typename T::layout>>{};
+    using remedy =
+        std::conditional_t<actual == Transition::equal, try_<name_another_axis_or_leave_it_out>, try_<convert_<P>>>;
+    return type<refused<because::conversion_is_not_the_one_named<transition_is<named>, transition_is<actual>>, remedy,
+                        typename T::layout>>{};
   } else {
     return type<verdict>{};
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
+#include <span>
 
+#include "meshwise/core/math.hpp"
 #include "meshwise/tensor/detail/lanes.hpp"
 #include "meshwise/tensor/reductions.hpp"
 #include "meshwise/tensor/value.hpp"
@@ -23,14 +24,19 @@ consteval auto squares_verdict() {
     }(dims_of<typename T::dims>{});
   }
 }
-/// The squares of the local piece, added up in an order that depends on its size only.
-template <class T>
-double local_squares(const T& x) {
-  const auto* in = x.local().data();
-  return lane_sum<double>(x.local().size(), [in](std::size_t i) {
+/// The squares of some elements, added up in an order that depends on their number only.
+template <class E>
+double local_squares(std::span<const E> elements) {
+  const E* const in = elements.data();
+  return lane_sum<double>(elements.size(), [in](std::size_t i) {
     const double v = static_cast<double>(in[i]);
     return v * v;
   });
+}
+/// Those of the local piece.
+template <AnyTensor T>
+double local_squares(const T& x) {
+  return local_squares(x.local());
 }
 
 template <class T>
@@ -64,7 +70,7 @@ template <AnyTensor T>
   requires detail::is_accepted<detail::squares_of<T>>
 [[nodiscard]] double norm(const T& x) {
   return [&]<class... Owed>(detail::list<Owed...>) {
-    return std::sqrt(value(convert<Replicate<detail::front<detail::axes_of<Owed>>>...>(sum_of_squares(x))));
+    return math::sqrt(value(convert<Replicate<detail::front<detail::axes_of<Owed>>>...>(sum_of_squares(x))));
   }(detail::partials_of<typename detail::squares_of<T>::is::layout>{});
 }
 template <AnyTensor T>

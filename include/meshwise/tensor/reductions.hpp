@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
 
@@ -16,8 +16,8 @@ consteval auto reduction_meets() {
   if constexpr (!is_partial<P>) {
     return list<>{};
   } else {
-    return refuse_if<!std::is_same_v<typename placement_traits<P>::op, Op>,
-                     refused<because::nonlinear_function_of_Partial<A>, try_<convert_<Replicate<A>>>, L>>{};
+    return refuse_if < !std::is_same_v<typename placement_traits<P>::op, Op> || !Op::commutative,
+           refused < because::nonlinear_function_of_Partial<A>, try_<convert_<Replicate<A>>>, L >> {};
   }
 }
 
@@ -50,7 +50,8 @@ consteval auto reduce_verdict() {
       using kept = decltype(without_known<list<Ds...>>(dims{}));
       using layout = typename decltype(reduced_layout<L, Op>(list<Ds...>{}))::is;
       using result = Tensor<typename T::element, dims_from<kept>, layout, typename T::space>;
-      return first_refusal<result, decltype(reduction_meets<Op, Axes, placement_on<L, Axes>, L>())...>();
+      return first_refusal<result, decltype(reduction_meets<Op, Axes, placement_on<L, Axes>, L>())...,
+                           std::conditional_t<Op::commutative, list<>, whole_dim<Ds, L>>...>();
     }(axes_of_layout<L>{});
   }
 }
@@ -80,7 +81,7 @@ Result reduce_local(const T& x, const Finish& finish) {
     wide.resize(n);
     sums = wide.data();
   }
-  std::fill_n(sums, n, Op::template identity<E>());
+  fill(sums, n, static_cast<A>(Op::template identity<E>()));
   const E* in = x.local().data();
   walk_beside<typename Result::dims>(x).each(
       [&](std::size_t first, std::size_t second, std::size_t count, std::size_t stride) {
@@ -89,10 +90,12 @@ Result reduce_local(const T& x, const Finish& finish) {
           for (std::size_t i = 0; i < count; ++i) {
             sums[second + i] = Op::apply(sums[second + i], static_cast<A>(row[i]));
           }
+        } else if constexpr (!Op::commutative) {
+          for (std::size_t i = 0; i < count; ++i) sums[second] = Op::apply(sums[second], static_cast<A>(row[i]));
         } else {
           // Eight running values: enough for the adder's latency, and a shorter chain of roundings.
           A part[8];
-          std::fill_n(part, 8, Op::template identity<E>());
+          fill(part, 8, static_cast<A>(Op::template identity<E>()));
           std::size_t i = 0;
           for (; i + 8 <= count; i += 8) {
             for (std::size_t k = 0; k < 8; ++k) part[k] = Op::apply(part[k], static_cast<A>(row[i + k]));
@@ -114,8 +117,9 @@ Result reduce_local(const T& x, const Finish& finish) {
 ///
 /// Op: any Reduction that is defined on the element. x: any layout; a Partial only of the same Op. Result: x without
 /// those dims; axes that sharded them are `Partial<axis, Op>`. Cost: one pass, one allocation; narrow floats accumulate
-/// in float. The order of additions depends on the local extents only. Errors: refused for a Partial of another
-/// reduction.
+/// in float. The order of additions depends on the local extents only; what is not commutative is combined in row-major
+/// order. Errors: refused for a Partial of another reduction, and for one that is not commutative where ranks share a
+/// dim or owe it.
 template <Reduction Op, Dim... Ds, AnyTensor T>
   requires detail::is_accepted<detail::reduce_of<T, Op, Ds...>>
 [[nodiscard]] auto reduce(const T& x) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/core/math.hpp"
 #include "meshwise/tensor/detail/lanes.hpp"
 #include "meshwise/tensor/detail/places.hpp"
@@ -24,7 +24,7 @@ consteval auto softmax_verdict() {
   } else if constexpr (!std::is_same_v<back<dims_of<typename T::dims>>, D>) {
     return type<refused<because::dim_is_not_last<D>, try_<put_it_last_in_the_dims>, typename T::dims>>{};
   } else {
-    using verdict = map_of<T>;
+    using verdict = map_of_reals<T>;
     return first_refusal<L, refuse_if<!is_accepted<verdict>, verdict>, whole_dim<D, L>>();
   }
 }
@@ -66,7 +66,7 @@ void softmax_row(const E* in, E* out, std::size_t valid, std::size_t n, accumula
   const A sum = lane_sum<A>(valid, [&](std::size_t i) { return static_cast<A>(out[i]); });
   const A scale = A(1) / sum;  // the largest element alone gives 1; a NaN makes the row NaN
   for (std::size_t i = 0; i < valid; ++i) out[i] = static_cast<E>(static_cast<A>(out[i]) * scale);
-  std::fill(out + valid, out + n, E(0));
+  for (std::size_t i = valid; i < n; ++i) out[i] = E(0);
 }
 
 template <class T, class Valid>
@@ -79,7 +79,7 @@ auto softmax_rows(T&& x, double factor, const Valid& valid) {
   auto result = result_like<typename X::layout>(std::forward<T>(x));
   E* out = written(result);
   for (std::size_t row = 0, at = 0; at < total; ++row, at += n) {
-    softmax_row(in + at, out + at, std::min(valid(row), n), n, static_cast<accumulate_t<E>>(factor));
+    softmax_row(in + at, out + at, smaller(valid(row), n), n, static_cast<accumulate_t<E>>(factor));
   }
   return result;
 }
@@ -91,7 +91,7 @@ auto softmax_rows(T&& x, double factor, const Valid& valid) {
 /// x: any layout that does not shard D and is no Partial. factor: multiplies x first. Cost: three passes over each row
 /// while it is in cache; an rvalue that shares its storage with nobody is written in place. As long as factor x is
 /// finite, nothing overflows.
-/// Errors: refused for a sharded D or a Partial.
+/// Errors: refused for a sharded D, a Partial and integers.
 template <Dim D, AnyTensor T>
   requires detail::is_accepted<detail::softmax_of<T, D>>
 [[nodiscard]] auto softmax(T&& x, double factor = 1.0) {

@@ -110,7 +110,8 @@ auto streamed(const F& f, std::index_sequence<is...> numbers, const Ts&... xs) {
   using Source = StreamSource<A, First>;
   const First& x = std::get<0>(std::tie(xs...));
   const Source source(x);
-  (check_operands("stream", x, xs), ...);
+  (check_meshes("stream", x, xs), ...);
+  (check_extent<typename Source::D>("stream", x, xs), ...);
   if (x.mesh().checks() == Checks::communicating) {
     Statement statement;
     (state_tensor(statement, facts_of(xs)), ...);
@@ -159,7 +160,8 @@ template <Axis A, AnyTensor T, class F>
 auto stream(const T& x, const F& f) -> detail::stream_along<F, A, T>;
 
 /// The same of several tensors that A cuts alike: `stream<cp>(std::tie(k, v), f)` calls f(k_piece, v_piece,
-/// coordinate). f may return a std::tuple of contributions, and gets a std::tuple of their sums.
+/// coordinate). Their other dims have nothing to do with each other. f may return a std::tuple of contributions, and
+/// gets a std::tuple of their sums.
 template <Axis A, AnyTensor... Ts, class F>
   requires(sizeof...(Ts) > 0 && detail::is_accepted<detail::stream_along<F, A, Ts...>>)
 auto stream(const std::tuple<Ts...>& all, const F& f) {

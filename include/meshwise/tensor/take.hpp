@@ -78,13 +78,19 @@ template <class Result, class D, class X, class G>
 Result put_back(const X& x, const Range& range, const G& dy) {
   constexpr std::size_t d = dim_index<D, X>;
   check_range("take_backward", name_of<D>(), range, x.extents()[d], x.mesh().world().rank());
-  Result result(dy.mesh(), x.extents());
-  const Region region = region_taken(elements_before(result, d), x.extents()[d], elements_after(result, d), range);
-  if (region.size() != dy.local().size()) {
-    fail("take_backward", std::to_string(region.size()) + " elements here, as many as were taken",
-         std::to_string(dy.local().size()), "pass the gradient of what take gave for these indices",
-         x.mesh().world().rank());
+  check_operands<D>("take_backward", x, dy);
+  if constexpr (contains<D, dims_of<typename G::dims>>) {
+    const std::size_t found = dy.extents()[dim_index<D, G>];
+    if (found != range.size) {
+      fail("take_backward", std::to_string(range.size) + " indices of " + name_of<D>() + ", as many as were taken",
+           std::to_string(found), "pass the gradient of what take gave for these indices", x.mesh().world().rank());
+    }
   }
+  // What cuts dy by counts need not cut x.
+  Extents<typename X::dims> extents = extents_of_both<typename X::dims>(dy, x);
+  extents[d] = x.extents()[d];
+  Result result(dy.mesh(), extents);
+  const Region region = region_taken(elements_before(result, d), x.extents()[d], elements_after(result, d), range);
   copy_in(region, sizeof(typename G::element), reinterpret_cast<const std::byte*>(dy.local().data()),
           reinterpret_cast<std::byte*>(written(result)));
   return result;
@@ -124,27 +130,27 @@ template <Dim D, AnyTensor T>
 
 /// The gradient with respect to x of what `take<D>(x, indices)` gave: dy where that was, and zeros.
 ///
-/// x: for its extents only. dy: the gradient of what was taken, in a layout that does not cut D either. Result: the
+/// dy: the gradient of what was taken, in a layout that does not cut D either. x: for its extents only. Result: the
 /// dims of x, the layout of dy. Cost: one allocation, local. Errors: as take; another size than was taken.
 template <Dim D, AnyTensor X, AnyTensor G>
   requires detail::is_accepted<detail::take_backward_of<X, D, detail::take_some_of<X, D>, G>>
-[[nodiscard]] auto take_backward(const X& x, const Range& indices, const G& dy) {
+[[nodiscard]] auto take_backward(const G& dy, const X& x, const Range& indices) {
   return detail::put_back<typename detail::take_backward_of<X, D, detail::take_some_of<X, D>, G>::is, D>(x, indices,
                                                                                                          dy);
 }
 template <Dim D, AnyTensor X, AnyTensor G>
   requires(!detail::is_accepted<detail::take_backward_of<X, D, detail::take_some_of<X, D>, G>>)
-[[nodiscard]] auto take_backward(const X& x, const Range& indices, const G& dy)
+[[nodiscard]] auto take_backward(const G& dy, const X& x, const Range& indices)
     -> detail::take_backward_of<X, D, detail::take_some_of<X, D>, G>;
 template <Dim D, AnyTensor X, AnyTensor G>
   requires detail::is_accepted<detail::take_backward_of<X, D, detail::take_one_of<X, D>, G>>
-[[nodiscard]] auto take_backward(const X& x, std::size_t index, const G& dy) {
+[[nodiscard]] auto take_backward(const G& dy, const X& x, std::size_t index) {
   return detail::put_back<typename detail::take_backward_of<X, D, detail::take_one_of<X, D>, G>::is, D>(
       x, Range{index, 1}, dy);
 }
 template <Dim D, AnyTensor X, AnyTensor G>
   requires(!detail::is_accepted<detail::take_backward_of<X, D, detail::take_one_of<X, D>, G>>)
-[[nodiscard]] auto take_backward(const X& x, std::size_t index, const G& dy)
+[[nodiscard]] auto take_backward(const G& dy, const X& x, std::size_t index)
     -> detail::take_backward_of<X, D, detail::take_one_of<X, D>, G>;
 
 }  // namespace meshwise

@@ -61,6 +61,8 @@ consteval auto tensor_verdict() {
     using twice = repeated<dims_of<D>>;
     if constexpr (!std::is_void_v<twice>) {
       return type<refused<because::dim_repeated<twice>, try_<rename_one_of_them_with_key>, D>>{};
+    } else if constexpr (D::rank > LayoutValue::most_dims) {
+      return type<refused<because::tensor_has_more_than_12_dims, try_<merge_dims_that_are_always_used_together>, D>>{};
     } else {
       using foreign = decltype(foreign_dims<D, L>());
       if constexpr (foreign::size != 0) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "meshwise/collective/gather_v.hpp"
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/tensor/detail/boxes.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/reshard.hpp"
@@ -27,13 +28,12 @@ using settled_layout = typename decltype(canonical_from<grid_of<L>>(filtered<kee
 
 /// Where the ranks of a mesh, in row-major order of their coordinates, have their pieces of a tensor that owes nothing:
 /// the indices of every dim, and none for replicas of a rank before.
-inline std::vector<std::vector<Positions>> pieces_of_all(const GridView& view, const LayoutValue& layout,
-                                                         const Extent* extents) {
+inline List<List<Positions>> pieces_of_all(const GridView& view, const LayoutValue& layout, const Extent* extents) {
   Seat seat(view);
   const GroupAxes group(view, (1u << view.axes) - 1);
   int ranks = 1;
   for (int a = 0; a < view.axes; ++a) ranks *= view.size(a);
-  std::vector<std::vector<Positions>> pieces(static_cast<std::size_t>(ranks));
+  List<List<Positions>> pieces(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     int rest = rank;
     bool replica = false;

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/tensor/detail/candidates.hpp"
 #include "meshwise/tensor/rename.hpp"
 
@@ -29,8 +30,7 @@ consteval auto top_k_verdict() {
   if constexpr (!is_accepted<verdict>) {
     return type<verdict>{};
   } else {
-    using L = typename T::layout;
-    using layout = typename decltype(canonical_from<grid_of<L>>(placements_except<L, list<D>>{}))::is;
+    using layout = layout_of_choice<T, D>;
     using dims = dims_from<decltype(renamed_dims<D, best<D>>(dims_of<typename T::dims>{}))>;
     using valid = typename decltype(tensor_verdict<dims, layout>())::is;
     if constexpr (!is_accepted<valid>) {
@@ -61,7 +61,7 @@ template <class E, class Index>
 void select_rows(const AroundDim& box, std::size_t k, const E* in, const Index& index, E* values,
                  std::int64_t* indices) {
   using A = accumulate_t<E>;
-  Selection<A> selection(std::min(k, box.count));
+  Selection<A> selection(detail::smaller(k, box.count));
   for (std::size_t o = 0; o < box.outer; ++o) {
     for (std::size_t i = 0; i < box.inner; ++i) {
       for (std::size_t j = 0; j < box.count; ++j) {
@@ -89,8 +89,7 @@ template <class D, class Result, class T>
 Result selection_like(const T& x, std::size_t count) {
   using Values = decltype(Result::values);
   using Indices = decltype(Result::indices);
-  Extents<typename Values::dims> extents{};
-  for (std::size_t i = 0; i < T::rank; ++i) extents[i] = x.extents()[i];
+  Extents<typename Values::dims> extents = x.extents();
   extents[dim_index<D, T>] = count;
   return {Values(x.mesh(), extents, uninitialised{}), Indices(x.mesh(), extents, uninitialised{})};
 }
@@ -147,8 +146,8 @@ template <Dim D, AnyTensor T>
     using Offers = typename decltype(detail::offered_by_all<Result, D, Axes>())::is;
     const std::size_t parts = detail::part_of(x.mesh(), Axes{}).parts;
     constexpr std::size_t d = detail::dim_index<D, T>;
-    const std::size_t each = std::min(k, detail::largest_part(T::layout_as_value, static_cast<int>(d), x.extents()[d],
-                                                              detail::Seat(x.mesh().view())));
+    const std::size_t each = detail::smaller(k, detail::largest_part(T::layout_as_value, static_cast<int>(d),
+                                                                     x.extents()[d], detail::Seat(x.mesh().view())));
     auto mine = detail::selection_like<D, Offers>(x, parts * each);
     const Positions held = x.template positions<D>();
     std::int64_t* const indices_here = detail::written(mine.indices);

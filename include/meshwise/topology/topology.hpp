@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/mix.hpp"
+#include "meshwise/core/detail/sort.hpp"
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/topology/link.hpp"
 
@@ -86,7 +89,7 @@ class Topology {
   /// The group of a rank at a level. Cost: logarithmic in the groups.
   int group(int level, int rank) const {
     const std::vector<int>& begins = levels_[static_cast<std::size_t>(level)].begins;
-    return static_cast<int>(std::upper_bound(begins.begin(), begins.end(), rank) - begins.begin()) - 1;
+    return static_cast<int>(detail::first_not_before(begins, [rank](int begin) { return begin <= rank; })) - 1;
   }
 
   /// The innermost level at which two ranks are in one group; the number of levels if only the outermost link joins
@@ -112,7 +115,7 @@ class Topology {
     for (std::size_t k = torus_.size(); k-- > 0;) {
       const int extent = torus_[k];
       const int forward = (b % extent - a % extent + extent) % extent;
-      farthest = std::max(farthest, std::min(forward, extent - forward));
+      farthest = detail::larger(farthest, detail::smaller(forward, extent - forward));
       a /= extent;
       b /= extent;
     }
@@ -129,7 +132,7 @@ class Topology {
       Level part;
       part.link = link(level);
       part.uplinks = levels_[static_cast<std::size_t>(level)].uplinks;
-      std::vector<int> groups;
+      detail::List<int> groups;
       for (std::size_t k = 0; k < members.size(); ++k) {
         require_rank("Topology::subset", members[k]);
         const int at = group(level, members[k]);
@@ -137,10 +140,10 @@ class Topology {
         groups.push_back(at);
         part.begins.push_back(static_cast<int>(k));
       }
-      std::sort(groups.begin(), groups.end());
-      const bool runs = std::adjacent_find(groups.begin(), groups.end()) == groups.end();
-      const bool nested = kept.empty() || std::includes(kept.back().begins.begin(), kept.back().begins.end(),
-                                                        part.begins.begin(), part.begins.end());
+      const std::size_t stretches = groups.size();
+      detail::sort_and_unite(groups);
+      const bool runs = groups.size() == stretches;
+      const bool nested = kept.empty() || detail::all_among(part.begins, kept.back().begins);
       if (runs && nested) kept.push_back(std::move(part));
     }
     return Topology(static_cast<int>(members.size()), std::move(kept), outermost_, {}, per_reduced_byte_);
@@ -214,13 +217,11 @@ class Topology {
            "say how many transfers leave a group at full rate");
     }
     const std::vector<int>& begins = level.begins;
-    if (begins.empty() || begins.front() != 0 || begins.back() >= ranks_ ||
-        std::adjacent_find(begins.begin(), begins.end(), [](int a, int b) { return a >= b; }) != begins.end()) {
+    if (begins.empty() || begins.front() != 0 || begins.back() >= ranks_ || !detail::ascending(begins)) {
       fail("Topology", "ascending first ranks from 0, below " + std::to_string(ranks_), list(begins) + " at " + name,
            "list the first rank of every group");
     }
-    if (k > 0 &&
-        !std::includes(levels_[k - 1].begins.begin(), levels_[k - 1].begins.end(), begins.begin(), begins.end())) {
+    if (k > 0 && !detail::all_among(begins, levels_[k - 1].begins)) {
       fail("Topology", "groups of " + name + " that are unions of groups of the level below", list(begins),
            "order the levels from the innermost to the outermost");
     }
@@ -234,13 +235,7 @@ class Topology {
     return text + (numbers.size() > 16 ? ", ...}" : "}");
   }
 
-  /// The finalizer of SplitMix64 over the running hash.
-  static constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-    std::uint64_t z = (hash ^ value) + 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
+  static constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return detail::mix(hash, value); }
   static constexpr std::uint64_t mix(std::uint64_t hash, double value) {
     return mix(hash, std::bit_cast<std::uint64_t>(value == 0 ? 0.0 : value));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "meshwise/collective/all_reduce.hpp"
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/memory.hpp"
 #include "meshwise/layout/name.hpp"
 #include "meshwise/mesh/mesh.hpp"
@@ -29,6 +30,7 @@ struct Ledger {
     Category category = Category::parameters;
     std::uint64_t current = 0;
     std::uint64_t peak = 0;
+    std::uint64_t largest = 0;  ///< in use on the rank that has the most
     std::uint64_t largest_peak = 0;
   };
 
@@ -46,8 +48,8 @@ std::array<Traffic, sizeof...(Axes)> traffic_of(const Mesh<Axes...>& mesh) {
 namespace detail {
 
 /// The sets of several axes of a mesh that have more than one rank each, a bit for each axis.
-inline std::vector<unsigned> wide_sets(const GridView& view) {
-  std::vector<unsigned> sets;
+inline List<unsigned> wide_sets(const GridView& view) {
+  List<unsigned> sets;
   for (unsigned set = 1; set < 1u << view.axes; ++set) {
     bool wide = (set & (set - 1)) != 0;
     for (int a = 0; a < view.axes; ++a) wide = wide && ((set >> a & 1u) == 0 || view.size(a) > 1);
@@ -74,23 +76,27 @@ template <Axis... Axes>
 Ledger collect_ledger(const Mesh<Axes...>& mesh, const std::array<Traffic, sizeof...(Axes)>& since = {},
                       const std::vector<Traffic>& groups_since = {}) {
   constexpr std::size_t n = sizeof...(Axes);
-  std::vector<Traffic> all;
+  detail::List<Traffic> all;
   const auto now = traffic_of(mesh);
   for (std::size_t i = 0; i < n; ++i) all.push_back(now[i] - since[i]);
   const std::vector<Traffic> groups_now = group_traffic_of(mesh);
   for (std::size_t i = 0; i < groups_now.size(); ++i) {
     all.push_back(i < groups_since.size() ? groups_now[i] - groups_since[i] : groups_now[i]);
   }
-  std::vector<std::uint64_t> sums;
-  for (const Traffic& t : all) sums.insert(sums.end(), {t.calls, t.messages, t.volume, t.moved});
-  std::array<std::uint64_t, categories> peaks{};
+  detail::List<std::uint64_t> sums;
+  for (const Traffic& t : all) {
+    for (const std::uint64_t count : {t.calls, t.messages, t.volume, t.moved}) sums.push_back(count);
+  }
+  std::array<std::uint64_t, 2 * categories> largest{};
   for (std::size_t c = 0; c < categories; ++c) {
     const Usage usage = mesh.memory().usage(static_cast<Category>(c));
-    sums.insert(sums.end(), {usage.current, usage.peak});
-    peaks[c] = usage.peak;
+    sums.push_back(usage.current);
+    sums.push_back(usage.peak);
+    largest[2 * c] = usage.current;
+    largest[2 * c + 1] = usage.peak;
   }
-  all_reduce<Sum>(mesh.world(), std::span(sums));
-  all_reduce<Max>(mesh.world(), std::span(peaks));
+  all_reduce<Sum>(mesh.world(), sums);
+  all_reduce<Max>(mesh.world(), largest);
 
   Ledger ledger;
   std::size_t at = 0;
@@ -112,7 +118,8 @@ Ledger collect_ledger(const Mesh<Axes...>& mesh, const std::array<Traffic, sizeo
     ledger.groups.push_back(entry(std::move(name), ranks));
   }
   for (std::size_t c = 0; c < categories; ++c) {
-    ledger.memory[c] = {static_cast<Category>(c), sums[at + 2 * c], sums[at + 2 * c + 1], peaks[c]};
+    ledger.memory[c] = {static_cast<Category>(c), sums[at + 2 * c], sums[at + 2 * c + 1], largest[2 * c],
+                        largest[2 * c + 1]};
   }
   return ledger;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 
+#include "meshwise/core/math.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
 
@@ -55,38 +56,71 @@ using update_of = typename decltype(update_verdict<operand<T>, operand<G>>())::i
 
 }  // namespace detail
 
+namespace detail {
+
+/// What AdamW does in one step to one element, in the type of the moments.
+template <class A>
+struct AdamWUpdate {
+  A beta1, beta2, bias1, bias2, rate, epsilon, keep, scale;
+
+  AdamWUpdate(const AdamWOptions& options, std::uint64_t step, double gradient_scale)
+      : beta1(static_cast<A>(options.beta1)),
+        beta2(static_cast<A>(options.beta2)),
+        bias1(static_cast<A>(1.0 / (1.0 - math::pow(options.beta1, static_cast<double>(step))))),
+        bias2(static_cast<A>(1.0 / (1.0 - math::pow(options.beta2, static_cast<double>(step))))),
+        rate(static_cast<A>(options.learning_rate)),
+        epsilon(static_cast<A>(options.epsilon)),
+        keep(static_cast<A>(1.0 - options.learning_rate * options.weight_decay)),
+        scale(static_cast<A>(gradient_scale)) {}
+
+  /// The new value of w.
+  A operator()(A w, A g, A& m, A& v) const {
+    g *= scale;
+    m = beta1 * m + (A(1) - beta1) * g;
+    v = beta2 * v + (A(1) - beta2) * g * g;
+    return keep * w - rate * (m * bias1) / (math::sqrt(v * bias2) + epsilon);
+  }
+};
+
+template <class T>
+using AdamWUpdateOf = AdamWUpdate<accumulate_t<typename T::element>>;
+
+template <AnyTensor T, AnyTensor G>
+void check_update(const T& parameter, const G& gradient, const AdamWState<T>& state) {
+  check_operands("adamw_step", parameter, gradient);
+  check_operands("adamw_step", parameter, state.first);
+  check_operands("adamw_step", parameter, state.second);
+}
+
+/// Updates some local elements, of operands that have been checked.
+template <AnyTensor T, AnyTensor G>
+void update_elements(T& parameter, const G& gradient, AdamWState<T>& state, const AdamWUpdateOf<T>& update,
+                     std::size_t begin, std::size_t count) {
+  using E = typename T::element;
+  using A = accumulate_t<E>;
+  E* w = parameter.mutable_local().data() + begin;
+  const auto* g = gradient.local().data() + begin;
+  A* m = state.first.mutable_local().data() + begin;
+  A* v = state.second.mutable_local().data() + begin;
+  for (std::size_t i = 0; i < count; ++i) {
+    w[i] = static_cast<E>(update(static_cast<A>(w[i]), static_cast<A>(g[i]), m[i], v[i]));
+  }
+}
+
+}  // namespace detail
+
 /// One step of AdamW on one parameter, in place.
 ///
 /// parameter: any layout but a Partial; gradient: the same type, so a sum that is still owed does not compile; state:
-/// its moments. step: from 1. gradient_scale: multiplies the gradient first (clipping). Cost: one pass over four
+/// its moments. step: from 1. gradient_scale: multiplies the gradient first (see clip). Cost: one pass over four
 /// arrays, no communication: replicas stay equal because they compute the same. Errors: different extents.
 /// Source: Loshchilov, Hutter, "Decoupled Weight Decay Regularization", arXiv 1711.05101, with bias correction.
 template <AnyTensor T>
   requires detail::is_accepted<detail::update_of<T, T>>
 void adamw_step(T& parameter, const T& gradient, AdamWState<T>& state, std::uint64_t step, const AdamWOptions& options,
                 double gradient_scale = 1.0) {
-  using E = typename T::element;
-  using A = accumulate_t<E>;
-  detail::check_operands("adamw_step", parameter, gradient);
-  detail::check_operands("adamw_step", parameter, state.first);
-  detail::check_operands("adamw_step", parameter, state.second);
-  const auto beta1 = static_cast<A>(options.beta1), beta2 = static_cast<A>(options.beta2);
-  const auto bias1 = static_cast<A>(1.0 / (1.0 - std::pow(options.beta1, static_cast<double>(step))));
-  const auto bias2 = static_cast<A>(1.0 / (1.0 - std::pow(options.beta2, static_cast<double>(step))));
-  const auto rate = static_cast<A>(options.learning_rate), epsilon = static_cast<A>(options.epsilon);
-  const auto keep = static_cast<A>(1.0 - options.learning_rate * options.weight_decay);
-  const auto scale = static_cast<A>(gradient_scale);
-  const std::size_t n = parameter.local().size();
-  E* w = parameter.mutable_local().data();
-  const E* g = gradient.local().data();
-  A* m = state.first.mutable_local().data();
-  A* v = state.second.mutable_local().data();
-  for (std::size_t i = 0; i < n; ++i) {
-    const A gi = static_cast<A>(g[i]) * scale;
-    m[i] = beta1 * m[i] + (A(1) - beta1) * gi;
-    v[i] = beta2 * v[i] + (A(1) - beta2) * gi * gi;
-    w[i] = static_cast<E>(keep * static_cast<A>(w[i]) - rate * (m[i] * bias1) / (std::sqrt(v[i] * bias2) + epsilon));
-  }
+  detail::check_update(parameter, gradient, state);
+  detail::update_elements(parameter, gradient, state, {options, step, gradient_scale}, 0, parameter.local().size());
 }
 template <AnyTensor T, AnyTensor G>
   requires(!detail::is_accepted<detail::update_of<T, G>>)

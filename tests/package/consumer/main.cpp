@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <meshwise/fabric/thread/launch.hpp>
 #include <meshwise/meshwise.hpp>
 
 #include <span>

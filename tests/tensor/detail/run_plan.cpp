@@ -132,6 +132,10 @@ std::vector<LayoutValue> drawn_layouts(std::size_t number) {
 struct Setting {
   Sizes grid;
   std::vector<std::size_t> extents;
+  bool anew = false;  ///< what is Counted has other counts
+
+  /// The same with other counts: those after a conversion.
+  Setting afterwards() const { return {grid, extents, !anew}; }
 
   std::size_t dims() const { return extents.size(); }
   std::size_t size() const {
@@ -140,7 +144,7 @@ struct Setting {
     return n;
   }
 
-  /// The extents of a layout: with counts where it counts, uneven and with empty parts.
+  /// The extents of a layout: with counts where it counts, uneven and with empty parts, in one of two ways.
   std::vector<Extent> of(const LayoutValue& layout) const {
     std::vector<Extent> result(extents.begin(), extents.end());
     for (int d = 0; d < layout.dims; ++d) {
@@ -149,7 +153,7 @@ struct Setting {
       std::vector<std::size_t> counts(parts, 0);
       std::size_t left = extents[static_cast<std::size_t>(d)];
       for (std::size_t k = parts; k-- > 1;) {
-        counts[k] = k % 2 == 0 ? 0 : left - left / 3;
+        counts[k] = (k % 2 == 0) != anew ? 0 : left - left / (anew ? 2 : 3);
         left -= counts[k];
       }
       counts[0] = left;
@@ -224,17 +228,19 @@ Values piece_of(const Setting& setting, const LayoutValue& layout, const detail:
   return result;
 }
 
+/// setting: before; see Setting::afterwards.
 Values converted(const Cube& mesh, const Setting& setting, const Change& change, const Values& x, bool ours) {
   const LayoutPlan& steps = change.plan;
   const detail::Seat seat(mesh.view());
-  const std::vector<Extent> before = setting.of(steps.from), after = setting.of(steps.to);
+  const Setting later = setting.afterwards();
+  const std::vector<Extent> before = setting.of(steps.from), after = later.of(steps.to);
   const detail::ConversionKind kind = change.kind();
   const detail::Conversion conversion{kind, mesh.view(), before.data(), after.data()};
   Storage storage = mesh.memory().allocate(x.size() * sizeof(double));
   if (!x.empty()) std::memcpy(storage.data(), x.data(), x.size() * sizeof(double));
   const Storage shared = ours ? Storage() : storage;
   std::size_t offset = 0;
-  const Local from(setting, steps.from, seat), to(setting, steps.to, seat);
+  const Local from(setting, steps.from, seat), to(later, steps.to, seat);
   detail::PlanRunner(conversion, from.ranges.data(), {storage, offset, ours}).run();
   const auto* data = reinterpret_cast<const double*>(storage.data()) + offset;
   if (!ours && !x.empty()) {
@@ -300,6 +306,7 @@ class Pairs {
     const LayoutValue &from = all_[i], &to = all_[j];
     require(change(i, j).plan.possible, "a plan");
     const Setting setting{grid_, extents_[(i + 3 * j) % extents_.size()]};
+    const Setting later = setting.afterwards();
     const detail::Seat seat(mesh.view());
     std::string what = text(from) + " -> " + text(to) + " on";
     for (const int n : grid_) what += " " + std::to_string(n);
@@ -313,10 +320,10 @@ class Pairs {
     mine.y = converted(mesh, setting, change(i, j), x, turn % 2 == 0);
     mine.volume = volume(mesh) - before;
     const bool returns = full() || (i + j) % 4 == 0;
-    if (returns) mine.back = converted(mesh, setting, change(j, i), mine.y, turn % 2 != 0);
-    const Values g = piece_of(setting, all_[dual(j)], seat, [](std::size_t at) { return real(at, 7); });
+    if (returns) mine.back = converted(mesh, later, change(j, i), mine.y, turn % 2 != 0);
+    const Values g = piece_of(later, all_[dual(j)], seat, [](std::size_t at) { return real(at, 7); });
     mine.forward = dot(mine.y, g);
-    mine.backward = dot(x, converted(mesh, setting, change(dual(j), dual(i)), g, true));
+    mine.backward = dot(x, converted(mesh, later, change(dual(j), dual(i)), g, true));
     mine.scale = std::sqrt(dot(x, x) * dot(g, g)) + std::sqrt(dot(mine.y, mine.y) * dot(g, g));
     // Only sums of fractions can differ between replicas.
     bool owes = false;
@@ -326,7 +333,7 @@ class Pairs {
     barrier(mesh.world());
 
     // Values: what the group denotes, at the places of this rank; integers, so exactly.
-    denotes(mine.y, &Shown::y, setting, to, seat, turn, whole, what);
+    denotes(mine.y, &Shown::y, later, to, seat, turn, whole, what);
     if (returns) denotes(mine.back, &Shown::back, setting, from, seat, turn, whole, what + " and back");
     if (returns && !owes) require(mine.back == x, what + " and back, bits");
     if (owes) replicas_equal(mine.real, &Shown::real, to, seat, turn, what);
@@ -387,7 +394,7 @@ class Pairs {
   }
 
   static std::uint64_t planned_volume(const Setting& setting, const LayoutPlan& steps) {
-    const std::vector<Extent> before = setting.of(steps.from), after = setting.of(steps.to);
+    const std::vector<Extent> before = setting.of(steps.from), after = setting.afterwards().of(steps.to);
     std::vector<DimCounts> counts;
     for (std::size_t d = 0; d < before.size(); ++d) counts.push_back({before[d].counts(), after[d].counts()});
     return plan_volume(steps, setting.grid, setting.extents, sizeof(double), counts);

@@ -76,6 +76,10 @@ class RequestTask : public Task {
 
   void run() override {
     if (running_ != nullptr) refuse_second_start(verb(), rank());
+    if (!known_) {
+      request.call.digest = request.endpoint().digest(request.call);
+      known_ = true;
+    }
     request.run();
   }
 
@@ -96,6 +100,7 @@ class RequestTask : public Task {
   Request request;
 
  private:
+  bool known_ = false;  ///< the digest of the call
   std::unique_ptr<Running> running_;
 };
 

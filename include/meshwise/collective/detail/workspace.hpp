@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <new>
+#include <utility>
 #include <vector>
+
+#include "meshwise/core/detail/owned.hpp"
 
 namespace meshwise::detail {
 
@@ -14,24 +16,29 @@ class Staging {
   /// At least so many bytes, not initialised, aligned to a cache line. What was there before is lost when it grows.
   std::byte* take(std::size_t bytes) {
     if (bytes > size_) {
-      memory_.reset();
-      size_ = 0;
-      memory_.reset(static_cast<std::byte*>(::operator new(bytes, alignment)));
+      *this = Staging();
+      memory_ = static_cast<std::byte*>(::operator new(bytes, alignment));
       size_ = bytes;
     }
-    return memory_.get();
+    return memory_;
+  }
+
+  Staging() = default;
+  Staging(Staging&& other) noexcept { *this = std::move(other); }
+  Staging& operator=(Staging&& other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Staging() {
+    if (memory_ != nullptr) ::operator delete(memory_, alignment);
   }
 
  private:
   static constexpr std::align_val_t alignment{64};
-  struct Free {
-    void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
-  };
-  std::unique_ptr<std::byte, Free> memory_;
+  std::byte* memory_ = nullptr;
   std::size_t size_ = 0;
 };
-
-struct Splits;
 
 /// What collectives need besides the caller's buffers. Serves one of them at a time: the blocking calls of a
 /// communicator share one, every operation in flight and every prepared one has its own.
@@ -39,7 +46,7 @@ struct Workspace {
   Staging input;                     ///< converted or scaled contributions
   Staging output;                    ///< results before they are converted back
   std::vector<std::size_t> offsets;  ///< where blocks of different sizes begin
-  std::shared_ptr<Splits> splits;    ///< the last redistribution; redistribute.hpp knows what it is
+  OwnedAny splits;                   ///< the last redistribution: a Splits, see redistribute.hpp
 };
 
 }  // namespace meshwise::detail

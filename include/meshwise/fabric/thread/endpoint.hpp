@@ -35,20 +35,19 @@ class ThreadEndpoint final : public ThreadPerformer {
 
   Capabilities capabilities() const override { return {!group_->messages(), true, false}; }
 
+  std::uint64_t digest(const Call& call) const override { return known(call); }
+
   bool run(const Call& call) override {
     while (!queue_.empty()) drive<true>();
-    const bool windowed = is_small(call);
-    if (!windowed) begin(call, plan(call));
     try {
-      if (windowed) {
+      if (is_known_small(call) || is_small(call)) {
         run_small(call);
         return true;
       }
-      advance<true>();
     } catch (...) {
       end_group();
     }
-    return conclude();
+    return run_plan(call, plan(call));
   }
 
   std::unique_ptr<Running> start(const Call& call) override {
@@ -77,6 +76,18 @@ class ThreadEndpoint final : public ThreadPerformer {
   }
 
  private:
+  bool run_plan(const Call& call, const ThreadPlan& steps) {
+    const bool direct = is_direct(call, steps.memory);
+    if (!direct) begin(call, steps);
+    try {
+      if (direct) return run_direct(call, *steps.memory, streams(call, *steps.memory));
+      advance<true>();
+    } catch (...) {
+      end_group();
+    }
+    return conclude();
+  }
+
   /// A started operation, which the endpoint performs and the caller's Started waits for.
   struct Begun {
     Call call;

@@ -50,14 +50,8 @@ struct Entry {
   void set(const Call& call, const void* scratch_memory, std::uint64_t history) {
     const bool own_context = call.regions.own_bytes > 0;
     const bool custom = call.algorithm == Algorithm::custom;
-    word[kind] =
-        (call.signature == barrier_signature ? barrier_bits : static_cast<std::uint64_t>(call.shape.operation)) |
-        static_cast<std::uint64_t>(call.reproducible) << 5 |
-        static_cast<std::uint64_t>(own_context || custom || call.begins != nullptr) << 6 |
-        static_cast<std::uint64_t>(call.shape.in_place) << 7 | static_cast<std::uint64_t>(call.element) << 8 |
-        static_cast<std::uint64_t>(call.reduction) << 16 | static_cast<std::uint64_t>(call.algorithm) << 24 |
-        static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.shape.root)) << 32;
-    word[sizes] = call.element_size | static_cast<std::uint64_t>(call.lanes) << 48;
+    word[kind] = kind_of(call);
+    word[sizes] = sizes_of(call);
     word[count] = call.count;
     word[signature] = call.signature ^ history;
     word[verb] = reinterpret_cast<std::uintptr_t>(call.verb);
@@ -67,6 +61,14 @@ struct Entry {
     word[context] = own_context ? reinterpret_cast<std::uintptr_t>(call.regions.context) : 0;
     word[generator] = custom ? reinterpret_cast<std::uintptr_t>(call.generator.name) : 0;
     notes = more() && noted(call) ? &call : nullptr;
+  }
+
+  /// A hash of what must agree. Two short chains of multiplications instead of a long one.
+  static std::uint64_t digest(const Call& call) {
+    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U, other = 0xbf58476d1ce4e5b9U;
+    const std::uint64_t a = (kind_of(call) * odd) ^ call.count;
+    const std::uint64_t b = (call.signature * other) ^ sizes_of(call);
+    return (a ^ a >> 32) * other + (b ^ b >> 29) * odd;
   }
 
   template <class T>
@@ -142,6 +144,18 @@ struct Entry {
 
  private:
   static constexpr std::uint64_t barrier_bits = 0x1f;  // no operation
+
+  static std::uint64_t kind_of(const Call& call) {
+    const bool more = call.regions.own_bytes > 0 || call.algorithm == Algorithm::custom || call.begins != nullptr;
+    return (call.signature == barrier_signature ? barrier_bits : static_cast<std::uint64_t>(call.shape.operation)) |
+           static_cast<std::uint64_t>(call.reproducible) << 5 | static_cast<std::uint64_t>(more) << 6 |
+           static_cast<std::uint64_t>(call.shape.in_place) << 7 | static_cast<std::uint64_t>(call.element) << 8 |
+           static_cast<std::uint64_t>(call.reduction) << 16 | static_cast<std::uint64_t>(call.algorithm) << 24 |
+           static_cast<std::uint64_t>(static_cast<std::uint32_t>(call.shape.root)) << 32;
+  }
+  static std::uint64_t sizes_of(const Call& call) {
+    return call.element_size | static_cast<std::uint64_t>(call.lanes) << 48;
+  }
 
   std::uint64_t operation_bits() const { return word[kind] & 0x1f; }
 };

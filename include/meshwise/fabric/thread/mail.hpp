@@ -178,8 +178,9 @@ class ThreadMail : public ThreadMember {
         mail.aside_ = aside;
       }
     } const aside(*this);
-    for (Expectation* const one : expectations()) one->receive_arrived();
-    looked_ = true;
+    bool again = false;
+    for (Expectation* const one : expectations()) again = one->receive_arrived() || again;
+    looked_ = !again;
     posted_ = posted;
     taken_before_ = taken_;
   }

@@ -205,11 +205,21 @@ class ThreadMember : public Endpoint, protected Backlog {
     const ThreadSlot::Met met = group_->slot(peer).meet(sequence_, own_, words);
     if (met == ThreadSlot::Met::later) return;
     if (met == ThreadSlot::Met::other) refuse_meeting(peer);
-    peers_[static_cast<std::size_t>(peer)] =
-        Addresses{reinterpret_cast<const std::byte*>(words[0]), reinterpret_cast<std::byte*>(words[1]),
-                  reinterpret_cast<std::byte*>(words[2]), reinterpret_cast<const void*>(words[3])};
+    peers_[static_cast<std::size_t>(peer)] = addresses(words);
     met_[static_cast<std::size_t>(peer)] = sequence_;
     --strangers_;
+  }
+
+  /// The same with a rank whose buffers are needed, which therefore cannot have left the operation: those.
+  Addresses require(int peer) {
+    std::array<std::uint64_t, 4> words;
+    if (group_->slot(peer).meet(sequence_, own_, words) != ThreadSlot::Met::same) refuse_meeting(peer);
+    return addresses(words);
+  }
+
+  static Addresses addresses(const std::array<std::uint64_t, 4>& words) {
+    return {reinterpret_cast<const std::byte*>(words[0]), reinterpret_cast<std::byte*>(words[1]),
+            reinterpret_cast<std::byte*>(words[2]), reinterpret_cast<const void*>(words[3])};
   }
 
   [[noreturn, gnu::noinline]] void refuse_meeting(int peer) {

@@ -13,7 +13,7 @@
 #include "meshwise/fabric/move.hpp"
 #include "meshwise/fabric/plans.hpp"
 #include "meshwise/fabric/streaming.hpp"
-#include "meshwise/fabric/thread/small.hpp"
+#include "meshwise/fabric/thread/direct.hpp"
 #include "meshwise/schedule/contract.hpp"
 #include "meshwise/schedule/select.hpp"
 #include "meshwise/schedule/settings.hpp"
@@ -29,10 +29,10 @@ struct ThreadPlan {
 
 /// Performs collectives by load and store on everybody's buffers, or by messages: one at a time, to the end or as far
 /// as they get without waiting.
-class ThreadPerformer : public ThreadSmall {
+class ThreadPerformer : public ThreadDirect {
  public:
   ThreadPerformer(std::shared_ptr<ThreadGroup> group, int rank, bool speaks, std::shared_ptr<ThreadAgenda> agenda)
-      : ThreadSmall(std::move(group), rank, std::move(agenda)),
+      : ThreadDirect(std::move(group), rank, std::move(agenda)),
         speaks_(speaks),
         threshold_(streaming_threshold(group_->job()->cores())),
         least_(threshold_ / 2 / static_cast<std::uint64_t>(size())) {}
@@ -104,8 +104,7 @@ class ThreadPerformer : public ThreadSmall {
       const Plan& steps = plan.memory->plan;
       MoveOptions options{0, steps.lanes, plan.memory->finishes};
       next.finishing = options.finishing;
-      next.streaming =
-          plan.memory->settled && call.count * call.element_size >= least_ && footprint(call) >= threshold_;
+      next.streaming = streams(call, *plan.memory);
       if (steps.scratch_slots > 0) {
         const ScratchLayout layout = scratch_layout(call, blocks(call.shape), steps.lanes);
         options.scratch_slot = layout.slot;
@@ -117,6 +116,11 @@ class ThreadPerformer : public ThreadSmall {
     }
     active_ = next;
     enter(call, scratch_.data(), plan.memory == nullptr || plan.memory->plan.steps.empty());
+  }
+
+  /// Whether stores of a call may go around the caches.
+  bool streams(const Call& call, const MemoryPlan& plan) const {
+    return plan.settled && call.count * call.element_size >= least_ && footprint(call) >= threshold_;
   }
 
   /// blocking: waits for what is missing, else returns false. True: complete.

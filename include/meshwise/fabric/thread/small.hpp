@@ -65,6 +65,10 @@ class ThreadSmall : public ThreadMail {
     return call.regions.contiguous || size() <= 8;  // otherwise places in a window are sums of sizes
   }
 
+  /// What Call::digest is: a hash of what must agree and, in the lowest bit, whether the call is small.
+  std::uint64_t known(const Call& call) const { return Entry::digest(call) << 2 | 2 | (is_small(call) ? 1 : 0); }
+  static bool is_known_small(const Call& call) { return (call.digest & 1) != 0; }
+
   /// The whole of a small call.
   [[gnu::always_inline]] void run_small(const Call& call) {
     enter_window(call);
@@ -147,27 +151,19 @@ class ThreadSmall : public ThreadMail {
     return call.count == 0 || !from_root.has(call.shape.operation) || rank() == call.shape.root;
   }
 
-  /// Two short chains of multiplications instead of a long one: they lie before the data leaves.
-  static std::uint64_t hash_of(const Entry& entry) {
-    constexpr std::uint64_t odd = 0x9e3779b97f4a7c15U, other = 0xbf58476d1ce4e5b9U;
-    const std::uint64_t a = (entry.word[Entry::kind] * odd) ^ entry.word[Entry::count];
-    const std::uint64_t b = (entry.word[Entry::signature] * other) ^ entry.word[Entry::sizes];
-    std::uint64_t hash = (a ^ a >> 32) * other + (b ^ b >> 29) * odd;
-    hash ^= hash >> 31;
-    return hash;
-  }
-
   [[gnu::always_inline]] void enter_window(const Call& call) {
     rouse();
     if (slot_.state.load(std::memory_order_relaxed) != State::here) refuse_entry(call);
     ++sequence_;
-    own_.set(call, nullptr, history_);
-    history_ = hash_of(own_);
+    before_ = history_;
+    history_ = (history_ ^ (call.digest != 0 ? call.digest >> 2 : Entry::digest(call) << 2 >> 2)) * 0x9e3779b97f4a7c15U;
+    history_ ^= history_ >> 29;
   }
 
   /// What errors and mismatched ranks need to know of this call.
   [[gnu::always_inline]] void describe(const Call& call) {
     wait_for(call);
+    own_.set(call, nullptr, before_);
     slot_.write(sequence_, own_);
     publish(last_step, std::memory_order_release);
     if (group_->poison().set()) leave();
@@ -433,6 +429,7 @@ class ThreadSmall : public ThreadMail {
   std::size_t capacity_;
   OperationSet excluded_;
   std::array<std::uint64_t, Windows::depth> held_{};  ///< the operations that the own windows hold
+  std::uint64_t before_ = 0;                          ///< the history before this operation
   std::uint64_t settled_ = 0;                         ///< everybody has finished this operation
   int next_ = 0;                                      ///< of a started call: the next window to wait for
   bool posted_ = false;                               ///< of a started call: the own window is written, or not needed

@@ -128,7 +128,7 @@ consteval auto step_verdict() {
     return type<accepted<L>>{};
   } else if constexpr (!is_minor_most<From, A>()) {
     return type<refused<because::axis_is_not_minor_most_in_its_dim<A, typename placement_traits<From>::dim>,
-                        try_<move_the_minor_axes_first>, L>>{};
+                        try_<move_the_minor_axes_first, or_<reshard_to_the_layout_wanted>>, L>>{};
   } else if constexpr (placement_traits<From>::partial && To::partial) {
     return type<refused<because::reduction_of_a_Partial_cannot_change<A, From, P>, try_<convert_<Replicate<A>>>, L>>{};
   } else {

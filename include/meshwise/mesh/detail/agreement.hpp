@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "meshwise/collective/communicator.hpp"
 #include "meshwise/collective/detail/regions.hpp"
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/error.hpp"
 
 namespace meshwise::detail {
@@ -36,8 +36,8 @@ inline void run_uncounted(Communicator& ranks, const char* verb, Operation opera
 
 /// What all ranks have, one behind the other. verb: a literal.
 template <class T>
-std::vector<T> gathered_for_check(Communicator& ranks, const char* verb, const T& own) {
-  std::vector<T> all(static_cast<std::size_t>(ranks.size()));
+List<T> gathered_for_check(Communicator& ranks, const char* verb, const T& own) {
+  List<T> all(static_cast<std::size_t>(ranks.size()));
   run_uncounted(ranks, verb, Operation::all_gather, &own, all.data(), all.size() * sizeof(T), 0);
   return all;
 }
@@ -84,13 +84,13 @@ struct Dissent {
   int reference = 0;
   int other = -1;  ///< -1: all have the same
 };
-template <class T>
-Dissent dissent_among(const std::vector<T>& all) {
+template <class All>
+Dissent dissent_among(const All& all) {
   Dissent result;
   std::size_t most = 0;
   for (std::size_t i = 0; i < all.size() && 2 * most <= all.size(); ++i) {
     std::size_t same = 0;
-    for (const T& one : all) same += one == all[i] ? 1u : 0u;
+    for (const auto& one : all) same += one == all[i] ? 1u : 0u;
     if (same <= most) continue;
     most = same;
     result.reference = static_cast<int>(i);
@@ -123,7 +123,7 @@ class Statement {
       bool operator==(const Said& other) const { return digest == other.digest; }
     } said{{}, problem_.empty() ? 0u : 1u};
     said.digest.add(text_.data(), text_.size());
-    const std::vector<Said> all = gathered_for_check(ranks, verb, said);
+    const List<Said> all = gathered_for_check(ranks, verb, said);
     int refusing = -1;
     for (std::size_t i = all.size(); i-- > 0;) refusing = all[i].problem != 0 ? static_cast<int>(i) : refusing;
     const Dissent dissent = dissent_among(all);

@@ -9,9 +9,10 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "meshwise/collective/communicator.hpp"
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/owned.hpp"
 #include "meshwise/core/memory.hpp"
 #include "meshwise/mesh/checks.hpp"
 #include "meshwise/mesh/detail/agreement.hpp"
@@ -26,21 +27,37 @@ namespace detail {
 /// A set of axes of a MeshState, a bit for each.
 using AxisSet = std::uint64_t;
 
-/// The ranks that differ in the coordinates of some axes only, in row-major order of them as the state numbers axes.
+/// The ranks that differ in the coordinates of some axes only, in row-major order of them, axes as in their mesh.
 struct MeshGroup {
   AxisSet axes = 0;
   Communicator own;
   Communicator* line = nullptr;  // `own`, or the world's
   Traffic spent;                 // by the mesh, where others use the communicator too
+  std::string name;              // of the axes
 
   bool of_world() const { return line != &own; }
-  Traffic traffic() const { return of_world() ? spent : own.traffic(); }
+  Traffic traffic() const { return of_world() ? spent : spent + own.traffic(); }
 
   /// Performs a collective and counts it as the mesh's.
   void run(Call call) {
-    const Traffic before = of_world() ? line->traffic() : Traffic{};
+    if (!of_world()) {
+      line->run(std::move(call));
+      return;
+    }
+    const Traffic before = line->traffic();
     line->run(std::move(call));
-    if (of_world()) spent += line->traffic() - before;
+    spent += line->traffic() - before;
+  }
+
+  /// The communicator for what is to be in flight. Others might go on with it on the world's, where nobody could tell
+  /// whose traffic it is: from the first one on, such a group has a communicator of its own, by a split.
+  Communicator& line_for_started() {
+    if (of_world()) {
+      own = line->split(0, line->rank());
+      own.set_name(name);
+      line = &own;
+    }
+    return own;
   }
 };
 
@@ -60,13 +77,13 @@ struct MeshState {
   };
 
   Communicator* world = nullptr;
-  std::vector<std::unique_ptr<MeshAxis>> axes;
-  std::vector<std::unique_ptr<MeshGroup>> groups;  // of several axes that have more than one rank each
-  std::vector<Named> sets;                         // every set of axes that has a group
+  List<Owned<MeshAxis>> axes;
+  List<Owned<MeshGroup>> groups;  // of several axes that have more than one rank each
+  List<Named> sets;               // every set of axes that has a group
   Heap heap;
   const Gemm* gemm = nullptr;
   Checks checks = Checks::light;
-  std::shared_ptr<void> kept;  // what floors above remember between calls
+  OwnedAny kept;  // what floors above remember between calls
 
   MeshGroup* find(AxisSet set) const {
     for (const Named& named : sets) {
@@ -118,7 +135,7 @@ inline int number_within(const MeshState& state, AxisSet set) {
 
 inline void add_axis(MeshState& state, const std::string& name, int size, int coordinate, Communicator ranks) {
   ranks.set_name(name);
-  auto axis = std::make_unique<MeshAxis>();
+  Owned<MeshAxis> axis(new MeshAxis);
   axis->name = name;
   axis->size = size;
   axis->coordinate = coordinate;
@@ -131,35 +148,45 @@ inline void add_axis(MeshState& state, const std::string& name, int size, int co
 
 /// Adds a group for a set of several axes with more than one rank each: `line`, or if that is empty the world.
 inline void add_group(MeshState& state, AxisSet set, Communicator ranks) {
-  state.groups.push_back(std::make_unique<MeshGroup>());
+  state.groups.push_back(Owned(new MeshGroup));
   MeshGroup& group = *state.groups.back();
   group.axes = set;
   group.own = std::move(ranks);
   group.line = group.own.empty() ? state.world : &group.own;
-  if (!group.of_world()) {
-    std::string name;
-    for (std::size_t i = 0; i < state.axes.size(); ++i) {
-      if ((set >> i & 1u) != 0) name += (name.empty() ? "" : "+") + state.axes[i]->name;
-    }
-    group.own.set_name(std::move(name));
+  for (std::size_t i = 0; i < state.axes.size(); ++i) {
+    if ((set >> i & 1u) != 0) group.name += (group.name.empty() ? "" : "+") + state.axes[i]->name;
   }
+  if (!group.of_world()) group.own.set_name(group.name);
   state.sets.push_back({set, &group});
 }
 
-/// The level of checks that this rank's environment wants. If ranks wanted different ones, they would wait for each
-/// other's checks in vain.
-inline Checks agreed_checks(Communicator& world, Checks checks) {
+/// The level of checks that this rank's environment wants. If ranks wanted different ones, or meshes of other sizes,
+/// they would wait for each other in vain.
+inline Checks agreed_checks(Communicator& world, Checks checks, std::span<const int> sizes = {}) {
   if (world.size() == 1) return checks;
-  const std::vector<Checks> all = gathered_for_check(world, "Mesh", checks);
+  struct Wanted {
+    Checks checks;
+    std::array<int, GridView::most_axes> sizes;
+    bool operator==(const Wanted&) const = default;
+  } own{checks, {}};
+  for (std::size_t i = 0; i < sizes.size(); ++i) own.sizes[i] = sizes[i];
+  const List<Wanted> all = gathered_for_check(world, "Mesh", own);
   const Dissent dissent = dissent_among(all);
-  if (dissent.other >= 0) {
-    const auto says = [&](int rank) {
-      return std::string(checks_name(all[static_cast<std::size_t>(rank)])) + " on rank " + std::to_string(rank);
-    };
-    fail("Mesh", "the same level of checks on all ranks", says(dissent.reference) + " and " + says(dissent.other),
-         "set MESHWISE_CHECKS alike in the environment of all ranks, or nowhere", world.rank());
-  }
-  return checks;
+  if (dissent.other < 0) return checks;
+  const auto of = [&](int rank) -> const Wanted& { return all[static_cast<std::size_t>(rank)]; };
+  const bool levels = of(dissent.reference).checks != of(dissent.other).checks;
+  const auto says = [&](int rank) {
+    std::string text = levels ? checks_name(of(rank).checks) : "";
+    for (std::size_t i = 0; i < sizes.size() && !levels; ++i) {
+      text += (i == 0 ? "" : " x ") + std::to_string(of(rank).sizes[i]);
+    }
+    return text + " on rank " + std::to_string(rank);
+  };
+  fail("Mesh", levels ? "the same level of checks on all ranks" : "the same sizes on all ranks",
+       says(dissent.reference) + " and " + says(dissent.other),
+       levels ? "set MESHWISE_CHECKS alike in the environment of all ranks, or nowhere"
+              : "let all ranks arrange themselves alike",
+       world.rank());
 }
 
 /// Arranges the ranks of a world in a grid, the last axis varying fastest; see Mesh.
@@ -169,7 +196,7 @@ inline std::shared_ptr<MeshState> arranged(Communicator& world, std::span<const 
   MeshState& state = *result;
   state.world = &world;
   state.gemm = gemm;
-  state.checks = agreed_checks(world, checks_from_environment());
+  state.checks = agreed_checks(world, checks_from_environment(), sizes);
   int stride = world.size();
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     stride /= sizes[i];
@@ -191,26 +218,58 @@ inline std::shared_ptr<MeshState> arranged(Communicator& world, std::span<const 
   return result;
 }
 
-/// Adds an axis of the chosen coordinates of another one, in the given order, and groups of it and the other axes of
-/// `view`, as many as there are. Collective over the view. The number of the new axis in the state, or -1 on ranks
-/// that are not chosen.
-inline int narrow_axis(const char* verb, const GridView& view, int which, std::span<const int> chosen) {
-  MeshState& state = *view.state;
-  MeshAxis& from = view.axis(which);
-  const auto refuse = [&](const std::string& found) {
-    fail(verb, "different coordinates of " + from.name + ", each in [0, " + std::to_string(from.size) + ")", found,
-         "name the coordinates that stay, such as {0, " + std::to_string(from.size - 1) + "}", state.world->rank());
-  };
-  if (chosen.empty()) refuse("none");
-  if (state.axes.size() == 64) refuse("more meshes made of one than it has room for; keep and reuse them");
+/// Which of the chosen coordinates of an axis this rank has, or -1. Collective over the view. Errors, on all its ranks:
+/// coordinates that do not exist or are named twice; `mismatch` where ranks choose others.
+inline int chosen_position(const char* verb, const GridView& view, int which, View<int> chosen) {
+  const MeshState& state = *view.state;
+  const MeshAxis& from = view.axis(which);
+  std::string problem, text;
+  if (chosen.empty()) problem = "none";
+  if (state.axes.size() == 64) problem = "more meshes made of one than it has room for; keep and reuse them";
   int position = -1;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
-    if (chosen[i] < 0 || chosen[i] >= from.size) refuse(std::to_string(chosen[i]));
+    const std::string number = std::to_string(chosen[i]);
+    text += (i == 0 ? "" : ", ") + number;
+    if (chosen[i] < 0 || chosen[i] >= from.size) problem = number;
     for (std::size_t k = 0; k < i; ++k) {
-      if (chosen[k] == chosen[i]) refuse(std::to_string(chosen[i]) + " twice");
+      if (chosen[k] == chosen[i]) problem = number + " twice";
     }
     if (chosen[i] == from.coordinate) position = static_cast<int>(i);
   }
+  Report report;
+  report.operation = verb;
+  report.expected = "different coordinates of " + from.name + ", each in [0, " + std::to_string(from.size) + ")";
+  report.found = problem;
+  report.remedy = "name the coordinates that stay, such as {0, " + std::to_string(from.size - 1) + "}";
+  report.rank = state.world->rank();
+  const Error refusal(std::move(report));
+  Statement statement;
+  statement.add("coordinates of " + from.name, "{" + text + "}");
+  if (!problem.empty()) statement.set_problem(refusal.what());
+  statement.compare(*view.along((1u << view.axes) - 1).line, verb);
+  if (!problem.empty()) throw refusal;
+  return position;
+}
+
+/// Adds an axis of the chosen coordinates of another one, in the given order, and groups of it and the other axes of
+/// `view`, as many as there are. Collective over the view. The number of the new axis in the state, or -1 on ranks
+/// that are not chosen.
+inline int narrow_axis(const char* verb, const GridView& view, int which, View<int> chosen) {
+  const int position = chosen_position(verb, view, which, chosen);
+  MeshState& state = *view.state;
+  MeshAxis& from = view.axis(which);
+  // The new axis stands where the old one does, though its number is the last one.
+  const auto number_in_view = [&](unsigned set) {
+    int number = 0;
+    for (int i = 0; i < view.axes; ++i) {
+      if (i == which) {
+        number = number * static_cast<int>(chosen.size()) + position;
+      } else if ((set >> i & 1u) != 0) {
+        number = number * view.size(i) + view.coordinate(i);
+      }
+    }
+    return number;
+  };
   const int color = position < 0 ? -1 : 0;
   const AxisSet old = from.group.axes, added = AxisSet{1} << state.axes.size();
   Communicator ranks = from.group.own.split(color, position);
@@ -222,7 +281,7 @@ inline int narrow_axis(const char* verb, const GridView& view, int which, std::s
     for (std::size_t i = 0; i < view.axes; ++i) others |= static_cast<AxisSet>(set >> i & 1u) << view.index[i];
     if ((others & old) != 0) continue;
     if (chosen.size() > 1 && wide_axes(state, others) == others && view.along(set).line->size() > 1) {
-      Communicator group = state.find(others | old)->line->split(color, number_within(state, others | added));
+      Communicator group = state.find(others | old)->line->split(color, number_in_view(set));
       if (position >= 0) add_group(state, others | added, std::move(group));
     } else if (position >= 0) {
       state.sets.push_back({others | added, state.find(wide_axes(state, others | added))});

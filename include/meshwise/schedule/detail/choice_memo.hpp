@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/schedule/detail/candidate.hpp"
 #include "meshwise/schedule/question.hpp"
 
@@ -67,7 +67,7 @@ class ChoiceMemo {
     return key;
   }
 
-  std::vector<Entry> entries_;
+  List<Entry> entries_;
 };
 
 }  // namespace meshwise::detail

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/schedule/contract.hpp"
 #include "meshwise/schedule/detail/flow.hpp"
 #include "meshwise/topology/topology.hpp"
@@ -30,7 +31,7 @@ class CostWalk {
     const int levels = static_cast<int>(topology.levels().size());
     for (int level = 0; level < levels; ++level) {
       const std::vector<int>& begins = topology.levels()[static_cast<std::size_t>(level)].begins;
-      groups_.push_back(Groups{std::vector<int>(ranks_.size()), std::vector<Ports>(begins.size()),
+      groups_.push_back(Groups{List<int>(ranks_.size()), List<Ports>(begins.size()),
                                1 / topology.levels()[static_cast<std::size_t>(level)].uplinks});
       for (std::size_t g = 0; g < begins.size(); ++g) {
         const auto end = g + 1 < begins.size() ? static_cast<std::size_t>(begins[g + 1]) : ranks_.size();
@@ -46,7 +47,7 @@ class CostWalk {
     const Shape& shape = flow_.shape();
     const int parts = shape.operation == Operation::exchange ? shape.routes->blocks : shape.ranks;
     bytes_per_block_ = parts == 0 ? 0 : static_cast<double>(bytes) / parts / lanes;
-    std::fill(ranks_.begin(), ranks_.end(), Rank{});
+    ranks_.assign(ranks_.size(), Rank{});
     WalkResult result;
     const std::int64_t fronts = flow_.rounds() == 0 ? 0 : std::int64_t{flow_.rounds()} + lanes - 1;
     for (std::int64_t front = 0; front < fronts;) {
@@ -68,8 +69,8 @@ class CostWalk {
       }
     }
     for (const Rank& rank : ranks_) {
-      result.seconds = std::max(result.seconds, rank.ready);
-      result.most_bytes = std::max({result.most_bytes, rank.sent, rank.received});
+      result.seconds = larger(result.seconds, rank.ready);
+      result.most_bytes = larger(result.most_bytes, larger(rank.sent, rank.received));
     }
     result.finished = true;
     return result;
@@ -92,9 +93,9 @@ class CostWalk {
     double in = 0;
   };
   struct Groups {
-    std::vector<int> of;       ///< by rank
-    std::vector<Ports> ports;  ///< by group: seconds of data over its uplinks
-    double share = 1;          ///< what one transfer takes of the uplinks
+    List<int> of;       ///< by rank
+    List<Ports> ports;  ///< by group: seconds of data over its uplinks
+    double share = 1;   ///< what one transfer takes of the uplinks
   };
   /// A message with its time at full rate.
   struct Flight {
@@ -112,8 +113,8 @@ class CostWalk {
     fetched_.clear();
     combined_.clear();
     delivered_.clear();
-    const std::int64_t first = std::max<std::int64_t>(0, front - (flow_.rounds() - 1));
-    const std::int64_t last = std::min<std::int64_t>(lanes - 1, front);
+    const std::int64_t first = larger<std::int64_t>(0, front - (flow_.rounds() - 1));
+    const std::int64_t last = smaller<std::int64_t>(lanes - 1, front);
     for (std::int64_t lane = first; lane <= last; ++lane) {
       const RoundFlow* round = flow_.round(static_cast<int>(front - lane), budget);
       if (round == nullptr) return false;
@@ -121,12 +122,12 @@ class CostWalk {
       if (budget < 0) return false;
       add(fetched_, round->fetched);
       add(delivered_, round->delivered);
-      combined_.insert(combined_.end(), round->combined.begin(), round->combined.end());
+      combined_.append(round->combined.begin(), round->combined.end());
     }
     return true;
   }
 
-  void add(std::vector<Flight>& flights, const std::vector<Transfer>& transfers) {
+  void add(List<Flight>& flights, const List<Transfer>& transfers) {
     const bool torus = !topology_.torus_dims().empty();
     for (const Transfer& transfer : transfers) {
       const double bytes = transfer.blocks * bytes_per_block_;
@@ -146,10 +147,10 @@ class CostWalk {
   /// How many wavefronts, from this one on, have the same lanes in rounds that are alike.
   std::int64_t steady(std::int64_t front, int lanes) const {
     if (front < lanes - 1) return 1;  // another lane joins
-    std::int64_t count = flow_.alike(static_cast<int>(std::min<std::int64_t>(front, flow_.rounds() - 1)));
+    std::int64_t count = flow_.alike(static_cast<int>(smaller<std::int64_t>(front, flow_.rounds() - 1)));
     if (front >= flow_.rounds()) return 1;  // lanes have left
     for (std::int64_t lane = 0; lane < lanes && count > 1; ++lane) {
-      count = std::min<std::int64_t>(count, flow_.alike(static_cast<int>(front - lane)));
+      count = smaller<std::int64_t>(count, flow_.alike(static_cast<int>(front - lane)));
     }
     return count;
   }
@@ -166,7 +167,7 @@ class CostWalk {
   }
 
   /// Both ends of a message are busy from when both are ready until the slowest thing that it shares is done with all.
-  void fly(const std::vector<Flight>& flights) {
+  void fly(const List<Flight>& flights) {
     for (const Flight& flight : flights) {
       Rank& from = ranks_[at(flight.from)];
       Rank& to = ranks_[at(flight.to)];
@@ -183,17 +184,17 @@ class CostWalk {
     for (const Flight& flight : flights) {
       Rank& from = ranks_[at(flight.from)];
       Rank& to = ranks_[at(flight.to)];
-      double busy = std::max(from.out, to.in);
+      double busy = larger(from.out, to.in);
       for (std::size_t level = 0; level < at(flight.level); ++level) {
         const Groups& groups = groups_[level];
-        busy = std::max(
-            {busy, groups.ports[at(groups.of[at(flight.from)])].out, groups.ports[at(groups.of[at(flight.to)])].in});
+        busy = larger(busy, groups.ports[at(groups.of[at(flight.from)])].out);
+        busy = larger(busy, groups.ports[at(groups.of[at(flight.to)])].in);
       }
       const Link& link = topology_.link(flight.level);
       const double end =
-          std::max(from.ready, to.ready) + link.latency + link.per_message * (std::max(from.outs, to.ins) - 1) + busy;
-      from.next = std::max(from.next, end);
-      to.next = std::max(to.next, end);
+          larger(from.ready, to.ready) + link.latency + link.per_message * (larger(from.outs, to.ins) - 1) + busy;
+      from.next = larger(from.next, end);
+      to.next = larger(to.next, end);
     }
     for (const Flight& flight : flights) {
       Rank& from = ranks_[at(flight.from)];
@@ -217,8 +218,8 @@ class CostWalk {
     double least = ranks_[0].ready - ranks_[0].before;
     double most = least;
     for (const Rank& rank : ranks_) {
-      least = std::min(least, rank.ready - rank.before);
-      most = std::max(most, rank.ready - rank.before);
+      least = smaller(least, rank.ready - rank.before);
+      most = larger(most, rank.ready - rank.before);
     }
     return most - least <= 1e-9 * most;
   }
@@ -240,12 +241,12 @@ class CostWalk {
 
   Flow& flow_;
   const Topology& topology_;
-  std::vector<Rank> ranks_;
-  std::vector<Groups> groups_;
+  List<Rank> ranks_;
+  List<Groups> groups_;
   double bytes_per_block_ = 0;
-  std::vector<Flight> fetched_;
-  std::vector<RankWork> combined_;
-  std::vector<Flight> delivered_;
+  List<Flight> fetched_;
+  List<RankWork> combined_;
+  List<Flight> delivered_;
 };
 
 }  // namespace meshwise::detail

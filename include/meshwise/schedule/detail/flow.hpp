@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/schedule/any_generator.hpp"
 
 namespace meshwise::detail {
@@ -24,9 +25,9 @@ struct RankWork {
 
 /// One round without its data: performers fetch foreign sources, combine, and deliver to foreign destinations.
 struct RoundFlow {
-  std::vector<Transfer> fetched;
-  std::vector<RankWork> combined;
-  std::vector<Transfer> delivered;
+  List<Transfer> fetched;
+  List<RankWork> combined;
+  List<Transfer> delivered;
 
   std::size_t size() const { return fetched.size() + combined.size() + delivered.size(); }
   void clear() {
@@ -123,8 +124,7 @@ class Flow {
 
   /// Adds to the message of the pair, or begins one. The performer is the same for a while, so that one number for each
   /// peer finds the message: what it was for an earlier performer points to a message of another pair.
-  static void add(std::vector<Transfer>& transfers, std::vector<std::uint32_t>& at, int from, int to, int peer,
-                  double blocks) {
+  static void add(List<Transfer>& transfers, List<std::uint32_t>& at, int from, int to, int peer, double blocks) {
     if (from == to) return;
     std::uint32_t& index = at[static_cast<std::size_t>(peer)];
     if (index < transfers.size() && transfers[index].from == from && transfers[index].to == to) {
@@ -138,12 +138,12 @@ class Flow {
   AnyGenerator generator_;
   Shape shape_;
   int rounds_;
-  std::vector<int> kept_at_;  ///< by round, in kept_; -1
-  std::vector<RoundFlow> kept_;
+  List<int> kept_at_;  ///< by round, in kept_; -1
+  List<RoundFlow> kept_;
   std::size_t kept_size_ = 0;
   RoundFlow last_;
-  std::vector<std::uint32_t> fetched_at_;  ///< by peer
-  std::vector<std::uint32_t> delivered_at_;
+  List<std::uint32_t> fetched_at_;  ///< by peer
+  List<std::uint32_t> delivered_at_;
 };
 
 }  // namespace meshwise::detail

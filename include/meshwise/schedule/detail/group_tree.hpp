@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/sorted.hpp"
 
 namespace meshwise::detail {
 
@@ -114,15 +116,15 @@ class GroupTree {
     int end = ranks_;
     while (node.level >= 0) {
       const Cut here = cut(node, block);
-      end = std::min(end, here.end);
+      end = smaller(end, here.end);
       node = child(node, here.child);
     }
     return Charge{node.first, end};
   }
 
   /// What makes `rank` the one in charge in its node of a level: a claim in each node from level 0 up to there.
-  constexpr std::vector<Claim> charge_of(int rank, int level) const {
-    std::vector<Claim> claims;
+  constexpr List<Claim> charge_of(int rank, int level) const {
+    List<Claim> claims;
     for (int l = 0; l <= level; ++l) {
       const Node node = of(l, rank);
       const int index = child_of(node, rank);
@@ -133,7 +135,7 @@ class GroupTree {
 
   /// Calls visit(begin, end) for all runs of blocks that meet all claims, in order; no cut of a claim changes in a run.
   template <class Visit>
-  constexpr void each_run(const std::vector<Claim>& claims, Visit visit) const {
+  constexpr void each_run(const List<Claim>& claims, Visit visit) const {
     for (int block = 0; block < ranks_;) {
       const int before = block;
       for (const Claim& claim : claims) {
@@ -142,7 +144,7 @@ class GroupTree {
       }
       if (block != before) continue;
       int end = ranks_;
-      for (const Claim& claim : claims) end = std::min(end, cut(claim.node, block).end);
+      for (const Claim& claim : claims) end = smaller(end, cut(claim.node, block).end);
       visit(block, end);
       block = end;
     }
@@ -152,7 +154,7 @@ class GroupTree {
   /// Which group of a level a rank belongs to.
   constexpr int ordinal(int level, int rank) const {
     const std::vector<int>& begins = begins_[static_cast<std::size_t>(level)];
-    return static_cast<int>(std::upper_bound(begins.begin(), begins.end(), rank) - begins.begin()) - 1;
+    return static_cast<int>(first_not_before(begins, [rank](int begin) { return begin <= rank; })) - 1;
   }
 
   constexpr Node run(int level, int index) const {

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/error.hpp"
 
 namespace meshwise::detail {
@@ -53,7 +53,7 @@ class LaneOrder {
   }
 
  private:
-  std::vector<int> before_;  ///< steps before each round, and at last all of them
+  List<int> before_;  ///< steps before each round, and at last all of them
 };
 
 }  // namespace meshwise::detail

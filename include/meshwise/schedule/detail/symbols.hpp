@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/schedule/contract.hpp"
 #include "meshwise/schedule/schedule.hpp"
 
@@ -208,7 +209,7 @@ class Symbols {
     return static_cast<std::size_t>(state);
   }
 
-  std::vector<Value> values_;
+  List<Value> values_;
   std::vector<int> parts_;
   std::vector<int> table_;  ///< of the combinations, by hash; -1 where free
   std::size_t combinations_ = 0;

@@ -3,11 +3,10 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <vector>
 
 #include "meshwise/collective/call.hpp"
+#include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/split.hpp"
 #include "meshwise/layout/layout_value.hpp"
 
@@ -92,10 +91,10 @@ inline Region locate_ordered_cut(const void* context, const Shape& shape, Buffer
 
 /// The same for parts that are not runs of the dim: where each rank's part lies in the whole.
 struct PartRegions {
-  std::vector<Region> parts;
+  List<Region> parts;
 };
 inline Region locate_part(const void* context, const Shape& shape, Buffer buffer, int rank, int slot) {
-  const std::vector<Region>& parts = static_cast<const PartRegions*>(context)->parts;
+  const List<Region>& parts = static_cast<const PartRegions*>(context)->parts;
   const bool whole = (shape.operation == Operation::all_gather) == (buffer == Buffer::output);
   if (whole) return parts[static_cast<std::size_t>(slot)];
   const std::size_t n = parts[static_cast<std::size_t>(rank)].size();
@@ -185,14 +184,6 @@ inline void copy_in(const Region& region, std::size_t element, const std::byte* 
     std::memcpy(box + (region.offset + i * region.stride) * element, piece + i * region.run * element,
                 region.run * element);
   }
-}
-
-/// Mixes numbers that all ranks must agree on into one (the splitmix64 finaliser).
-constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  hash += value + 0x9e3779b97f4a7c15u;
-  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9u;
-  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebu;
-  return hash ^ (hash >> 31);
 }
 
 }  // namespace meshwise::detail

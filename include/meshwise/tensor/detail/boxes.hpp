@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <optional>
 #include <span>
 
 #include "meshwise/collective/call.hpp"
@@ -30,7 +29,7 @@ class PositionCursor {
   }
 
  private:
-  std::span<const Progression> all_;
+  View<Progression> all_;
   std::size_t piece_ = 0;
   std::size_t i_ = 0;
 };
@@ -38,7 +37,7 @@ class PositionCursor {
 /// Calls f(row-major position of the first, number among those that are picked, length) for the runs in a dense array
 /// that are picked by the indices of each dim. shape: of the array.
 template <class F>
-void each_run(std::span<const std::size_t> shape, std::span<const Positions> picked, const F& f) {
+void each_run(std::span<const std::size_t> shape, View<Positions> picked, const F& f) {
   for (const Positions& p : picked) {
     if (p.empty()) return;
   }
@@ -70,14 +69,26 @@ void each_run(std::span<const std::size_t> shape, std::span<const Positions> pic
   }
 }
 
-inline std::size_t picked_size(std::span<const Positions> picked) {
+inline std::size_t picked_size(View<Positions> picked) {
   std::size_t n = 1;
   for (const Positions& p : picked) n *= p.size();
   return n;
 }
 
+/// A region, or none.
+struct MaybeRegion {
+  Region region{};
+  bool found = false;
+
+  MaybeRegion() = default;
+  MaybeRegion(const Region& one) : region(one), found(true) {}  // NOLINT: a region is one that was found
+  explicit operator bool() const { return found; }
+  const Region& operator*() const { return region; }
+  const Region* operator->() const { return &region; }
+};
+
 /// The picked elements as a region, if they are one: two loops, of which the inner one is dense.
-inline std::optional<Region> region_of(std::span<const std::size_t> shape, std::span<const Positions> picked) {
+inline MaybeRegion region_of(std::span<const std::size_t> shape, View<Positions> picked) {
   const std::size_t size = picked_size(picked);
   if (size == 0) return Region{0, 0, 0, 1};
   struct Loop {
@@ -86,7 +97,7 @@ inline std::optional<Region> region_of(std::span<const std::size_t> shape, std::
   std::array<Loop, LayoutValue::most_dims> loops{};  // innermost first
   std::size_t number = 0, offset = 0, inside = 1;
   for (std::size_t i = shape.size(); i-- > 0; inside *= shape[i]) {
-    if (picked[i].progressions().size() != 1) return std::nullopt;
+    if (picked[i].progressions().size() != 1) return {};
     const Progression& p = picked[i].progressions()[0];
     offset += p.begin * inside;
     if (p.count == 1) continue;
@@ -99,22 +110,22 @@ inline std::optional<Region> region_of(std::span<const std::size_t> shape, std::
   }
   if (number == 0) return Region{offset, 1, 1, 1};
   if (loops[0].stride != 1) {
-    if (number > 1) return std::nullopt;
+    if (number > 1) return {};
     return Region{offset, 1, loops[0].stride, loops[0].count};
   }
   if (number == 1) return Region{offset, loops[0].count, loops[0].count, 1};
   if (number == 2) return Region{offset, loops[0].count, loops[1].stride, loops[1].count};
-  return std::nullopt;
+  return {};
 }
 
 /// Copies what is picked out of a dense array into a dense piece, or back. element: bytes of one.
-inline void copy_picked(std::span<const std::size_t> shape, std::span<const Positions> picked, std::size_t element,
+inline void copy_picked(std::span<const std::size_t> shape, View<Positions> picked, std::size_t element,
                         const std::byte* array, std::byte* piece) {
   each_run(shape, picked, [&](std::size_t at, std::size_t number, std::size_t run) {
     std::memcpy(piece + number * element, array + at * element, run * element);
   });
 }
-inline void copy_back(std::span<const std::size_t> shape, std::span<const Positions> picked, std::size_t element,
+inline void copy_back(std::span<const std::size_t> shape, View<Positions> picked, std::size_t element,
                       const std::byte* piece, std::byte* array) {
   each_run(shape, picked, [&](std::size_t at, std::size_t number, std::size_t run) {
     std::memcpy(array + at * element, piece + number * element, run * element);

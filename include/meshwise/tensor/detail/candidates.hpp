@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/sort.hpp"
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/core/reduction.hpp"
 #include "meshwise/tensor/detail/places.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
@@ -52,24 +53,33 @@ class Selection {
     const Ranked<A> next{value, index};
     if (kept_.size() < k_) {
       kept_.push_back(next);
-      if (kept_.size() == k_) std::make_heap(kept_.begin(), kept_.end());
+      if (kept_.size() < k_) return;
+      for (std::size_t i = k_ / 2; i-- > 0;) sink(i);
     } else if (k_ != 0 && next < kept_.front()) {
-      std::pop_heap(kept_.begin(), kept_.end());
-      kept_.back() = next;
-      std::push_heap(kept_.begin(), kept_.end());
+      kept_.front() = next;
+      sink(0);
     }
   }
   /// The candidates kept, best first, and an empty selection again.
   template <class Take>
   void take(const Take& each) {
-    std::sort(kept_.begin(), kept_.end());
+    sort_stably(kept_.begin(), kept_.end(), [](const Ranked<A>& a, const Ranked<A>& b) { return a < b; });
     for (std::size_t i = 0; i < kept_.size(); ++i) each(i, kept_[i]);
     kept_.clear();
   }
 
  private:
+  /// Once there are k, they are a heap with the worst one in front: moves one down to its place.
+  void sink(std::size_t at) {
+    for (std::size_t below = 2 * at + 1; below < k_; at = below, below = 2 * at + 1) {
+      if (below + 1 < k_ && kept_[below] < kept_[below + 1]) ++below;
+      if (!(kept_[at] < kept_[below])) return;
+      std::swap(kept_[at], kept_[below]);
+    }
+  }
+
   std::size_t k_;
-  std::vector<Ranked<A>> kept_;
+  List<Ranked<A>> kept_;
 };
 
 /// The local piece of a tensor around one dim: [outer, count, inner].
@@ -99,6 +109,11 @@ consteval auto choice_verdict() {
   }
 }
 
+/// The layout of what is chosen along D: as T, with D whole.
+template <class T, class D>
+using layout_of_choice = typename decltype(canonical_from<grid_of<typename T::layout>>(
+    placements_except<typename T::layout, list<D>>{}))::is;
+
 /// Elements of the whole tensor apart from the dim D.
 template <class D, class T>
 std::size_t rows_along(const T& x) {
@@ -118,7 +133,7 @@ inline std::size_t largest_part(const LayoutValue& layout, int d, const Extent& 
       seat.coordinate[static_cast<std::size_t>(axis)] = static_cast<int>(rest % seat.parts(axis));
       rest /= seat.parts(axis);
     }
-    largest = std::max(largest, range_of(layout, d, layout.split[d], extent, seat).size);
+    largest = larger(largest, range_of(layout, d, layout.split[d], extent, seat).size);
   }
   return largest;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meshwise/collective/call.hpp"
+#include "meshwise/core/detail/mix.hpp"
 #include "meshwise/core/element.hpp"
 #include "meshwise/core/reduction_kind.hpp"
 #include "meshwise/layout/layout_plan.hpp"
@@ -50,8 +51,7 @@ struct Conversion {
 
   /// The extent of a dim with the counts by which a layout on the way cuts it.
   const Extent& extent(const LayoutValue& layout, int d) const {
-    if (!is_counted(layout, d)) return before[d];
-    return is_counted(kind.plan.from, d) && kind.plan.from.order[d][0] == layout.order[d][0] ? before[d] : after[d];
+    return !is_counted(layout, d) || counted_alike(layout, kind.plan.from, d) ? before[d] : after[d];
   }
 };
 
@@ -69,24 +69,16 @@ inline std::size_t local_size(const Conversion& conversion, const LayoutValue& l
   return range_of(layout, d, layout.split[d], extent, seat).size;
 }
 
-/// The axes of a set, in the order in which their coordinates number the ranks of its group.
+/// The axes of a set, in the order in which their coordinates number the ranks of its group: that of the mesh.
 struct GroupAxes {
   std::array<int, LayoutValue::most_axes> axis{};
   int count = 0;
 
   GroupAxes(const GridView& view, unsigned set) {
     for (int a = 0; a < view.axes; ++a) {
-      if ((set >> a & 1u) == 0) continue;
-      int at = count++;
-      for (; at > 0 && index(view, axis[number(at - 1)]) > index(view, a); --at)
-        axis[number(at)] = axis[number(at - 1)];
-      axis[number(at)] = a;
+      if ((set >> a & 1u) != 0) axis[static_cast<std::size_t>(count++)] = a;
     }
   }
-
- private:
-  static std::size_t number(int i) { return static_cast<std::size_t>(i); }
-  static int index(const GridView& view, int a) { return view.index[number(a)]; }
 };
 
 /// The parts of dim d that the ranks of a group have: the axes of the set cut it in the layout's order.

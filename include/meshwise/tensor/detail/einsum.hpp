@@ -8,7 +8,7 @@
 
 #include "meshwise/core/element.hpp"
 #include "meshwise/core/gemm.hpp"
-#include "meshwise/tensor/detail/einsum_plan.hpp"
+#include "meshwise/tensor/detail/einsum_planner.hpp"
 
 namespace meshwise::detail {
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "meshwise/collective/call.hpp"
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/owned.hpp"
 #include "meshwise/core/positions.hpp"
 #include "meshwise/schedule/routes.hpp"
 #include "meshwise/tensor/detail/boxes.hpp"
@@ -42,7 +42,7 @@ class ExchangeBlocks {
     const Seat seat(view_);
     const GroupAxes group(view_, set);
     const int ranks = view_.along(set).line->size();
-    std::vector<Seat> seats(static_cast<std::size_t>(ranks), seat);
+    List<Seat> seats(static_cast<std::size_t>(ranks), seat);
     for (int rank = 0; rank < ranks; ++rank) {
       int rest = rank;
       for (int i = group.count; i-- > 0;) {
@@ -52,7 +52,7 @@ class ExchangeBlocks {
       }
     }
     Side from = cells(0, seats), to = cells(1, seats);
-    std::vector<Block> blocks = meet(from, to);
+    List<Block> blocks = meet(from, to);
     find_regions(blocks, from, 0);
     find_regions(blocks, to, 1);
     const auto me = static_cast<std::size_t>(view_.along(set).line->rank());
@@ -102,22 +102,22 @@ class ExchangeBlocks {
  private:
   /// What one side picks out of its local piece.
   struct Picked {
-    std::vector<std::size_t> shape;
-    std::vector<Positions> indices;
+    List<std::size_t> shape;
+    List<Positions> indices;
   };
   using Block = std::array<Picked, 2>;
 
   /// Cells of one side.
   struct Side {
-    std::vector<std::size_t> cell_of;          // by rank
-    std::vector<std::vector<Positions>> held;  // by cell, of every dim
-    std::vector<std::vector<int>> blocks;      // by cell
+    List<std::size_t> cell_of;             // by rank
+    List<List<Positions>> held;            // by cell, of every dim
+    std::vector<std::vector<int>> blocks;  // by cell
   };
 
-  Side cells(std::size_t side, const std::vector<Seat>& seats) const {
+  Side cells(std::size_t side, const List<Seat>& seats) const {
     const LayoutValue& layout = layouts_[side];
     Side result;
-    std::vector<std::size_t> known;  // the number of each cell, from 1, by the coordinates that make it
+    List<std::size_t> known;  // the number of each cell, from 1, by the coordinates that make it
     for (const Seat& seat : seats) {
       std::size_t number = 0, all = 1;
       for (int a = 0; a < layout.axes; ++a) {
@@ -127,7 +127,7 @@ class ExchangeBlocks {
       }
       known.resize(all, 0);
       if (known[number] == 0) {
-        std::vector<Positions> held;
+        List<Positions> held;
         for (int d = 0; d < layout.dims; ++d) {
           held.push_back(positions_of(layout, d, extents_[side][static_cast<std::size_t>(d)], seat));
         }
@@ -141,7 +141,7 @@ class ExchangeBlocks {
   }
 
   /// What a cell before and one afterwards have in common; no dims if that is nothing.
-  static Block common_block(const std::vector<Positions>& from, const std::vector<Positions>& to) {
+  static Block common_block(const List<Positions>& from, const List<Positions>& to) {
     Block block;
     for (std::size_t d = 0; d < from.size(); ++d) {
       Positions a, b;
@@ -159,8 +159,8 @@ class ExchangeBlocks {
   }
 
   /// Finds the blocks, numbers them by cell before, then by cell afterwards, and makes the routes.
-  std::vector<Block> meet(Side& from, Side& to) {
-    std::vector<Block> blocks;
+  List<Block> meet(Side& from, Side& to) {
+    List<Block> blocks;
     for (std::size_t i = 0; i < from.held.size(); ++i) {
       for (std::size_t j = 0; j < to.held.size(); ++j) {
         Block block = common_block(from.held[i], to.held[j]);
@@ -180,12 +180,12 @@ class ExchangeBlocks {
     return blocks;
   }
 
-  void find_regions(const std::vector<Block>& blocks, const Side& cells, std::size_t side) {
-    std::vector<Region>& regions = regions_[side];
+  void find_regions(const List<Block>& blocks, const Side& cells, std::size_t side) {
+    List<Region>& regions = regions_[side];
     for (const Block& block : blocks) {
-      const auto region = region_of(block[side].shape, block[side].indices);
+      const MaybeRegion region = region_of(block[side].shape, block[side].indices);
       if (!region) packed_[side] = true;
-      regions.push_back(region.value_or(Region{}));
+      regions.push_back(*region);
     }
     if (!packed_[side]) return;
     for (const std::vector<int>& behind_another : cells.blocks) {
@@ -202,36 +202,36 @@ class ExchangeBlocks {
   GridView view_;
   unsigned set_;
   std::array<LayoutValue, 2> layouts_;
-  std::array<std::vector<Extent>, 2> extents_;
+  std::array<List<Extent>, 2> extents_;
   Routes routes_;
   std::size_t elements_ = 0;
   std::array<bool, 2> packed_{};
-  std::array<std::vector<Region>, 2> regions_;  // by block
-  std::array<std::vector<Picked>, 2> own_;      // what this rank packs and unpacks, in the order of slots
+  std::array<List<Region>, 2> regions_;  // by block
+  std::array<List<Picked>, 2> own_;      // what this rank packs and unpacks, in the order of slots
 };
 
 /// The exchanges that a mesh has seen lately.
 struct ExchangeMemory {
   static constexpr std::size_t most = 16;
-  std::vector<std::shared_ptr<const ExchangeBlocks>> known;
+  List<Owned<ExchangeBlocks>> known;
   std::size_t oldest = 0;
 };
 
-inline std::shared_ptr<const ExchangeBlocks> blocks_between(const GridView& view, unsigned set, const ExchangeEnd& from,
-                                                            const ExchangeEnd& to) {
-  std::shared_ptr<void>& kept = view.state->kept;
-  if (kept == nullptr) kept = std::make_shared<ExchangeMemory>();
-  ExchangeMemory& memory = *static_cast<ExchangeMemory*>(kept.get());
-  for (const auto& blocks : memory.known) {
-    if (blocks->is_for(view, set, from, to)) return blocks;
+/// Valid until the next call.
+inline const ExchangeBlocks& blocks_between(const GridView& view, unsigned set, const ExchangeEnd& from,
+                                            const ExchangeEnd& to) {
+  OwnedAny& kept = view.state->kept;
+  if (kept.get<ExchangeMemory>() == nullptr) kept.own(new ExchangeMemory);
+  ExchangeMemory& memory = *kept.get<ExchangeMemory>();
+  for (const Owned<ExchangeBlocks>& blocks : memory.known) {
+    if (blocks->is_for(view, set, from, to)) return *blocks;
   }
-  auto blocks = std::make_shared<const ExchangeBlocks>(view, set, from, to);
+  Owned<ExchangeBlocks> blocks(new ExchangeBlocks(view, set, from, to));
   if (memory.known.size() < ExchangeMemory::most) {
-    memory.known.push_back(blocks);
-  } else {
-    memory.known[memory.oldest++ % ExchangeMemory::most] = blocks;
+    memory.known.push_back(std::move(blocks));
+    return *memory.known.back();
   }
-  return blocks;
+  return *(memory.known[memory.oldest++ % ExchangeMemory::most] = std::move(blocks));
 }
 
 }  // namespace meshwise::detail

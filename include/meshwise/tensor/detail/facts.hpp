@@ -88,10 +88,11 @@ inline void agree_on(const char* verb, const Conversion& c, std::string problem)
     for (const PlanStep& step : plan) {
       if (communicates(step.what) && has_axis(step.axes, a)) return true;
     }
-    // Dims that stay Counted may get other counts.
+    // Counts that ranks do not share would only show later: those of a slice, and new ones of a dim that stays Counted.
     if (!c.kind.counted || !plan.to.is(a, PlacementKind::shard)) return false;
     const int d = plan.to.dim[a];
-    return is_counted(plan.to, d) && !(c.extent(plan.to, d) == c.after[d]);
+    if (!is_counted(plan.to, d)) return false;
+    return !counted_alike(plan.from, plan.to, d) || !(c.before[d] == c.after[d]);
   });
   if (set == 0) return;
   std::vector<std::string> dims;

@@ -87,15 +87,6 @@ constexpr bool is_contiguous(const LayoutValue& layout, int d) {
   }
   return true;
 }
-constexpr bool is_counted(const LayoutValue& layout, int d) {
-  return layout.split[d] != 0 && layout.rule[layout.order[d][0]] == SplitRule::counted;
-}
-constexpr bool is_counted(const LayoutValue& layout) {
-  for (int d = 0; d < layout.dims; ++d) {
-    if (is_counted(layout, d)) return true;
-  }
-  return false;
-}
 
 [[noreturn]] inline void refuse_counts(const char* verb, const GridView& view, int axis, const Extent& extent) {
   const std::string& name = view.axis(axis).name;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -9,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/core/reduce.hpp"
 #include "meshwise/layout/plan.hpp"
 #include "meshwise/tensor/detail/facts.hpp"
@@ -45,7 +45,7 @@ Reduce kernel_of() {
 }
 template <class E, class Op>
 void fill_identity(std::byte* out, std::size_t n) {
-  std::fill_n(reinterpret_cast<E*>(out), n, static_cast<E>(Op::template identity<E>()));
+  fill(reinterpret_cast<E*>(out), n, static_cast<E>(Op::template identity<E>()));
 }
 
 /// The reduction that a layout owes, or void.
@@ -105,7 +105,7 @@ inline constexpr ConversionKind kind_of_conversion =
 
 /// Whether a dim is Counted in one layout by another axis than in another one, or not at all there.
 constexpr bool needs_counts(const LayoutValue& from, const LayoutValue& to, int d) {
-  return is_counted(to, d) && !(is_counted(from, d) && from.order[d][0] == to.order[d][0]);
+  return is_counted(to, d) && !counted_alike(from, to, d);
 }
 
 /// Checks the extents of a result before anything is sent.
@@ -128,12 +128,10 @@ inline void check_extents(const char* verb, const GridView& view, const LayoutVa
 /// What the ranks of a mesh that is checked `communicating` do before a conversion.
 [[gnu::noinline, gnu::cold]] inline void check_across_ranks(const char* verb, const Conversion& c) {
   std::string problem;
-  if (c.kind.counted) {
-    try {
-      check_extents(verb, c.view, c.kind.plan.to, c.before, c.after);
-    } catch (const Error& error) {
-      problem = error.what();
-    }
+  try {
+    check_extents(verb, c.view, c.kind.plan.to, c.before, c.after);
+  } catch (const Error& error) {
+    problem = error.what();
   }
   agree_on(verb, c, std::move(problem));
 }
@@ -148,12 +146,13 @@ auto planned(const char* verb, T&& x, const Extents<typename std::remove_cvref_t
   constexpr const ConversionKind& kind =
       kind_of_conversion<typename X::element, typename X::layout, To, typename X::dims>;
   const GridView& view = x.mesh().view();
-  static_cast<void>(verb);
   const Conversion conversion{kind, view, x.extents().data(), after.data()};
   if constexpr (kind.plan.communicates() || kind.counted) {
     if (view.state->checks == Checks::communicating) check_across_ranks(verb, conversion);
   }
-  if constexpr (kind.counted) check_extents(verb, view, kind.plan.to, conversion.before, conversion.after);
+  if (kind.counted || conversion.before != conversion.after) {
+    check_extents(verb, view, kind.plan.to, conversion.before, conversion.after);
+  }
   std::size_t offset = x.offset();
   Storage storage;
   if constexpr (ours) {

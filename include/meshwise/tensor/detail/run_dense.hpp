@@ -56,8 +56,27 @@ inline Call call_of(const Conversion& c, int step, const char* verb, Operation o
   return call;
 }
 
+/// How the call of a step is performed: at once. Another way is to start it (see started.hpp): then the piece that is
+/// read and the box, which says where the blocks lie, have to be kept. call: makes it, so that it is not copied.
+struct PerformNow {
+  template <class MakeCall, class Box>
+  void operator()(MeshGroup& group, const MakeCall& call, const Box&, const LocalPiece&) const {
+    if (group.of_world()) return run_of_world(group, call);
+    group.own.run(call());
+  }
+
+ private:
+  // Apart, so that the call is made in place where it is made most often.
+  template <class MakeCall>
+  [[gnu::noinline]] static void run_of_world(MeshGroup& group, const MakeCall& call) {
+    group.run(call());
+  }
+};
+
 // All axes of the set at once: in groups one after the other replicas could differ in the last bit.
-inline void run_all_reduce(const Conversion& c, MeshGroup& group, int step, std::size_t n, LocalPiece& x) {
+template <class Perform>
+void run_all_reduce(const Conversion& c, MeshGroup& group, int step, std::size_t n, LocalPiece& x,
+                    const Perform& perform) {
   if (x.ours && !x.storage.unique()) {
     Storage copy = allocate(c, n);
     std::memcpy(copy.data(), x.data(c), n * c.kind.element.size);
@@ -69,7 +88,10 @@ inline void run_all_reduce(const Conversion& c, MeshGroup& group, int step, std:
   Storage result;
   if (!x.ours) result = allocate(c, n);
   std::byte* const output = x.ours ? const_cast<std::byte*>(input) : result.data();
-  group.run(call_of(c, step, "all_reduce", Operation::all_reduce, n, regions, &c.kind.reductions, input, output));
+  const auto call = [&] {
+    return call_of(c, step, "all_reduce", Operation::all_reduce, n, regions, &c.kind.reductions, input, output);
+  };
+  perform(group, call, box, x);
   if (!x.ours) x.become(std::move(result));
 }
 
@@ -81,8 +103,9 @@ constexpr bool is_dense_collective(const PlanStep& step) {
 
 /// Performs a collective along one axis, which cuts contiguously; its blocks are moved where they lie. held: what this
 /// rank holds of each dim before.
-inline void run_dense(const Conversion& c, const PlanStep& step, const LayoutValue& before, int number,
-                      const Range* held, LocalPiece& x) {
+template <class Perform>
+void run_dense(const Conversion& c, const PlanStep& step, const LayoutValue& before, int number, const Range* held,
+               LocalPiece& x, const Perform& perform) {
   const int axis = std::countr_zero(step.axes);
   MeshAxis& along = c.view.axis(axis);
   const auto me = static_cast<std::size_t>(along.coordinate);
@@ -96,13 +119,16 @@ inline void run_dense(const Conversion& c, const PlanStep& step, const LayoutVal
   MeshGroup& group = along.group;
   Storage result;
   switch (step.what) {
-    case Transition::all_reduce: run_all_reduce(c, group, number, elements(0, dims), x); return;
+    case Transition::all_reduce: run_all_reduce(c, group, number, elements(0, dims), x, perform); return;
     case Transition::reduce_scatter: {
       const int d = step.after.dim[axis];
       const CutBox box(cut_of(c, step.after, d, step.axes), ranks, elements(0, d), elements(d + 1, dims));
       result = allocate(c, box.outer * box.cut.size(me) * box.inner);
-      group.own.run(call_of(c, number, "reduce_scatter", Operation::reduce_scatter, box.outer * box.length * box.inner,
-                            Regions{&locate_cut, &box}, &c.kind.reductions, x.data(c), result.data()));
+      const auto call = [&] {
+        return call_of(c, number, "reduce_scatter", Operation::reduce_scatter, box.outer * box.length * box.inner,
+                       Regions{&locate_cut, &box}, &c.kind.reductions, x.data(c), result.data());
+      };
+      perform(group, call, box, x);
       break;
     }
     case Transition::all_gather: {
@@ -110,8 +136,11 @@ inline void run_dense(const Conversion& c, const PlanStep& step, const LayoutVal
       const CutBox box(cut_of(c, before, d, step.axes), ranks, elements(0, d), elements(d + 1, dims));
       const std::size_t n = box.outer * box.length * box.inner;
       result = allocate(c, n);
-      group.own.run(call_of(c, number, "all_gather", Operation::all_gather, n, Regions{&locate_cut, &box}, nullptr,
-                            x.data(c), result.data()));
+      const auto call = [&] {
+        return call_of(c, number, "all_gather", Operation::all_gather, n, Regions{&locate_cut, &box}, nullptr,
+                       x.data(c), result.data());
+      };
+      perform(group, call, box, x);
       break;
     }
     default: {
@@ -120,11 +149,18 @@ inline void run_dense(const Conversion& c, const PlanStep& step, const LayoutVal
       const ExchangeBox box(cut_of(c, before, from, step.axes), cut_of(c, step.after, to, step.axes), from < to, ranks,
                             elements(0, first), elements(first + 1, second), elements(second + 1, dims));
       result = allocate(c, box.outer * box.from_length * box.between * box.to.size(me) * box.inner);
-      group.own.run(call_of(c, number, "all_to_all", Operation::all_to_all, box.size(), Regions{&locate_exchange, &box},
-                            nullptr, x.data(c), result.data()));
+      const auto call = [&] {
+        return call_of(c, number, "all_to_all", Operation::all_to_all, box.size(), Regions{&locate_exchange, &box},
+                       nullptr, x.data(c), result.data());
+      };
+      perform(group, call, box, x);
     }
   }
   x.become(std::move(result));
+}
+inline void run_dense(const Conversion& c, const PlanStep& step, const LayoutValue& before, int number,
+                      const Range* held, LocalPiece& x) {
+  run_dense(c, step, before, number, held, x, PerformNow{});
 }
 
 }  // namespace meshwise::detail

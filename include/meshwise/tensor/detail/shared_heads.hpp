@@ -3,8 +3,9 @@
 
 #include <cstddef>
 #include <string>
-#include <vector>
 
+#include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/tensor/contract.hpp"
 #include "meshwise/tensor/detail/places.hpp"
 #include "meshwise/tensor/rename.hpp"
@@ -114,7 +115,7 @@ struct HeadBlock {
 /// Which local heads share what, as few blocks. Errors: a number of heads that is no multiple, or a share that lies on
 /// another rank.
 template <class H, class S, class A, class B>
-std::vector<HeadBlock> head_blocks(const char* verb, const A& a, const B& b) {
+List<HeadBlock> head_blocks(const char* verb, const A& a, const B& b) {
   const std::size_t heads = a.extents()[dim_index<H, A>], shared = b.extents()[dim_index<S, B>];
   const auto& mesh = a.mesh();
   if (shared == 0 ? heads != 0 : heads % shared != 0) {
@@ -135,7 +136,7 @@ std::vector<HeadBlock> head_blocks(const char* verb, const A& a, const B& b) {
   }
   const Positions mine = a.template positions<H>();
   const LocalPlaces theirs(b.template positions<S>());
-  std::vector<HeadBlock> blocks;
+  List<HeadBlock> blocks;
   for (std::size_t h = 0; h < mine.size(); ++h) {
     const std::size_t at = theirs.of(mine.at(h) / group);
     if (at >= theirs.size()) apart("head " + std::to_string(mine.at(h)) + " apart from its share");
@@ -169,7 +170,7 @@ std::ptrdiff_t labels_of_block(const T& x, const HeadBlock& block, Labels& label
   std::size_t i = 0;
   [&]<class... Ds>(list<Ds...>) {
     [[maybe_unused]] const auto one = [&]<class D>(type<D>) {
-      const auto stride = static_cast<std::ptrdiff_t>(std::max<std::size_t>(elements_after(x, i), 1));
+      const auto stride = static_cast<std::ptrdiff_t>(larger<std::size_t>(elements_after(x, i), 1));
       if constexpr (std::is_same_v<D, H>) {
         const auto heads = static_cast<std::ptrdiff_t>(block.heads);
         labels.add(share, static_cast<std::ptrdiff_t>(block.shared), heads * stride).add(head, heads, stride);
@@ -189,7 +190,7 @@ std::ptrdiff_t labels_of_block(const T& x, const HeadBlock& block, Labels& label
 
 /// result = a b, or += beta result, block by block.
 template <class H, class S, class Result, class A, class B>
-void multiply_blocks(const std::vector<HeadBlock>& blocks, const A& a, const B& b, Result& result,
+void multiply_blocks(const List<HeadBlock>& blocks, const A& a, const B& b, Result& result,
                      accumulate_t<typename Result::element> beta) {
   using E = typename Result::element;
   using all = decltype(distinct(join<dims_of<typename A::dims>, dims_of<typename B::dims>>{}));

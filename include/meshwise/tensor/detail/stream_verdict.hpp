@@ -76,8 +76,14 @@ consteval auto function_verdict() {
   using results = decltype(result_of_pieces<const F&, const typename piece_of<First, A>::is&,
                                             const typename piece_of<Others, A>::is&...>());
   if constexpr (results::size == 0) {
-    return type<refused<because::function_does_not_take_the_pieces, try_<take_a_piece_of_each_tensor_and_an_int>,
-                        typename piece_of<First, A>::is, typename piece_of<Others, A>::is...>>{};
+    using when_mutable = decltype(result_of_pieces<std::remove_const_t<F>&, const typename piece_of<First, A>::is&,
+                                                   const typename piece_of<Others, A>::is&...>());
+    if constexpr (when_mutable::size != 0) {
+      return type<refused<because::function_is_mutable, try_<capture_by_reference_instead_of_mutable>>>{};
+    } else {
+      return type<refused<because::function_does_not_take_the_pieces, try_<take_a_piece_of_each_tensor_and_an_int>,
+                          typename piece_of<First, A>::is, typename piece_of<Others, A>::is...>>{};
+    }
   } else {
     return []<class... Ys>(list<Ys...>) {
       return first_of(

@@ -14,6 +14,17 @@ consteval auto first_refusal() {
 template <bool Bad, class Refusal>
 using refuse_if = std::conditional_t<Bad, list<Refusal>, list<>>;
 
+/// The verdict on a result with these dims and layout: the tensor, or what is wrong with them together.
+template <class E, class D, class L, class S>
+consteval auto result_verdict() {
+  using verdict = typename decltype(tensor_verdict<D, L>())::is;
+  if constexpr (is_accepted<verdict>) {
+    return type<accepted<Tensor<E, D, L, S>>>{};
+  } else {
+    return type<verdict>{};
+  }
+}
+
 /// The remedy that makes a dim whole: its minor axes leave first.
 template <class Axes>
 using convert_to_whole = typename decltype(spelled(replicate_each(reversed(Axes{}))))::is;
@@ -220,6 +231,21 @@ consteval auto map_verdict() {
 }
 template <class T, bool linear = false>
 using map_of = typename decltype(map_verdict<typename operand<T>::layout, linear>())::is;
+
+/// The same for a function of real numbers, whose values integers cannot hold.
+template <class T, bool linear>
+consteval auto map_of_reals_verdict() {
+  using E = typename T::element;
+  using verdict = map_of<T, linear>;
+  if constexpr (is_accepted<verdict> && !FloatElement<E>) {
+    return type<refused<because::function_of_real_numbers_on_integers<E>, try_<use_a_floating_point_element>,
+                        typename T::layout>>{};
+  } else {
+    return type<verdict>{};
+  }
+}
+template <class T, bool linear = false>
+using map_of_reals = typename decltype(map_of_reals_verdict<operand<T>, linear>())::is;
 
 /// The verdict on two tensors that have to be of one type; the remedy speaks of the first.
 template <class A, class B>

@@ -101,21 +101,30 @@ Walk<T::rank> walk_beside(const T& x) {
        "operands that share a dim have the same global extent", rank);
 }
 
-/// Light check: the dims that two operands share have one extent, with the same counts where both are cut by counts, on
-/// one mesh.
+/// Light check: two operands are on one mesh.
 template <class A, class B>
-void check_operands(const char* verb, const A& a, const B& b) {
-  if (!(a.mesh() == b.mesh())) {
-    fail(verb, "operands on one mesh", "operands on two meshes", "build both from the same Mesh");
+void check_meshes(const char* verb, const A& a, const B& b) {
+  if (a.mesh() == b.mesh()) return;
+  fail(verb, "operands on one mesh", "operands on two meshes", "build both from the same Mesh",
+       a.mesh().world().rank());
+}
+
+/// Light check: a dim that two operands share has one extent, with the same counts where both are cut by counts.
+template <class D, class A, class B>
+void check_extent(const char* verb, const A& a, const B& b) {
+  const Extent &x = a.extents()[dim_index<D, A>], &y = b.extents()[dim_index<D, B>];
+  if (x.size() != y.size() || (x.counted() && y.counted() && !(x == y))) {
+    refuse_extents(verb, name_of<D>(), x, y, a.mesh().world().rank());
   }
+}
+
+/// Light check of all dims that two operands share, but for Except, and of their meshes.
+template <class Except = void, class A, class B>
+void check_operands(const char* verb, const A& a, const B& b) {
+  check_meshes(verb, a, b);
   [&]<class... Ds>(list<Ds...>) {
     [[maybe_unused]] const auto one = [&]<class D>(type<D>) {
-      if constexpr (contains<D, dims_of<typename B::dims>>) {
-        const Extent &x = a.extents()[dim_index<D, A>], &y = b.extents()[dim_index<D, B>];
-        if (x.size() != y.size() || (x.counted() && y.counted() && !(x == y))) {
-          refuse_extents(verb, name_of<D>(), x, y, a.mesh().world().rank());
-        }
-      }
+      if constexpr (!std::is_same_v<D, Except> && contains<D, dims_of<typename B::dims>>) check_extent<D>(verb, a, b);
     };
     (one(type<Ds>{}), ...);
   }(dims_of<typename A::dims>{});
@@ -150,12 +159,12 @@ auto* written(T& result) {
 }
 
 /// A tensor of layout L to write a result into: the storage of an rvalue that shares it with nobody, which then is
-/// empty like one that was moved from, else new memory.
+/// empty like one that was moved from, else new memory. A const rvalue keeps its elements.
 template <class L, class T>
 auto result_like(T&& x) {
   using X = bare<T>;
   using Result = Tensor<typename X::element, typename X::dims, L, typename X::space>;
-  if constexpr (!std::is_lvalue_reference_v<T>) {
+  if constexpr (!std::is_lvalue_reference_v<T> && !std::is_const_v<T>) {
     if (x.unique()) {
       const X last(std::move(x));
       return Result(last.mesh(), last.extents(), last.storage(), last.offset());

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "meshwise/collective/call.hpp"
+#include "meshwise/fabric/endpoint.hpp"
+
+namespace meshwise {
+
+/// An endpoint around another one, on which it performs everything: the base of what changes or watches a fabric.
+///
+/// Derive from it, override what is to be different, and make Communicators of it: the groups that `split` makes are
+/// wrapped by `wrap`. Programs that wrap nothing pay nothing.
+/// Cost: an indirect call more. Ordering, errors: those of the wrapped endpoint, which has this one's name and deadline
+/// whenever it is used. Traffic: what the wrapped endpoint counts is moved here when a call returns, or when a started
+/// operation is seen to be complete.
+class WrappingEndpoint : public Endpoint {
+ public:
+  explicit WrappingEndpoint(std::unique_ptr<Endpoint> inner)
+      : Endpoint(inner->rank(), inner->size()), inner_(std::move(inner)), link_(std::make_shared<Link>(Link{this})) {
+    set_axis(inner_->axis());
+    set_deadline(inner_->deadline());
+    collect();
+  }
+  ~WrappingEndpoint() override {
+    if (listed_) inner_->expect_no_more(relay_);
+    link_->endpoint = nullptr;
+  }
+
+  Capabilities capabilities() const override { return inner_->capabilities(); }
+
+  bool run(const Call& call) override {
+    const bool finished = inner().run(call);
+    collect();
+    return finished;
+  }
+
+  std::uint64_t digest(const Call& call) const override { return inner_->digest(call); }
+
+  std::unique_ptr<Running> start(const Call& call) override {
+    return std::unique_ptr<Running>(new Passed(link_, inner().start(call)));
+  }
+  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
+                                     double deadline) override {
+    return inner().post_send(verb, to, tag, data, bytes, deadline);
+  }
+  void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes, double deadline) override {
+    inner().receive(verb, from, tag, data, bytes, deadline);
+  }
+  bool try_receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes) override {
+    return inner().try_receive(verb, from, tag, data, bytes);
+  }
+
+  std::string explain(const Question& question) override { return inner().explain(question); }
+
+  std::unique_ptr<Endpoint> split(int color, int key) override {
+    auto child = inner().split(color, key);
+    return child == nullptr ? nullptr : wrap(std::move(child));
+  }
+
+  void abort(const char* reason) noexcept override { inner_->abort(reason); }
+
+ protected:
+  /// What operations keep of their endpoint, which may die before them; then it is null.
+  struct Link {
+    WrappingEndpoint* endpoint;
+  };
+
+  /// The wrapped endpoint, ready to be used.
+  Endpoint& inner() {
+    if (inner_->deadline() != deadline()) inner_->set_deadline(deadline());
+    if (inner_->axis() != axis()) inner_->set_axis(axis());
+    return *inner_;
+  }
+
+  const std::shared_ptr<Link>& link() const { return link_; }
+
+  /// Takes over what the wrapped endpoint has counted.
+  void collect() noexcept {
+    traffic() += inner_->traffic();
+    inner_->traffic() = {};
+  }
+
+  /// The same kind of endpoint around a new group.
+  virtual std::unique_ptr<Endpoint> wrap(std::unique_ptr<Endpoint> child) = 0;
+
+  /// Expectation::receive_arrived for all that is expected here: called in every wait of this thread, on any endpoint
+  /// of this rank, for as long as there are expectations, or `set_watching` says so. May be called in the middle of a
+  /// call of the wrapped endpoint.
+  virtual bool receive_expected() {
+    bool again = false;
+    for (Expectation* const one : expectations()) again = one->receive_arrived() || again;
+    return again;
+  }
+
+  /// To be called with true again for whatever is new. Not to be called by `receive_expected`.
+  void set_watching(bool value) {
+    if (!value && !watching_) return;
+    watching_ = value;
+    list();
+  }
+
+  void expectations_changed() override { list(); }
+
+ private:
+  /// A started operation that is passed on as it is.
+  class Passed final : public Running {
+   public:
+    Passed(std::shared_ptr<Link> link, std::unique_ptr<Running> running)
+        : link_(std::move(link)), running_(std::move(running)) {}
+
+    bool test() override {
+      if (!running_->test()) return false;
+      complete();
+      return true;
+    }
+    void wait() override {
+      running_->wait();
+      complete();
+    }
+    bool finished() const override { return running_->finished(); }
+
+   private:
+    void complete() {
+      if (link_->endpoint != nullptr) link_->endpoint->collect();
+    }
+
+    std::shared_ptr<Link> link_;
+    std::unique_ptr<Running> running_;
+  };
+
+  /// All that is expected here, as one expectation of the wrapped endpoint.
+  class Relay final : public Expectation {
+   public:
+    explicit Relay(WrappingEndpoint& owner) : owner_(owner) {}
+
+    bool expects(int from, std::uint64_t tag) const override { return next(from, tag) != nullptr; }
+    bool receive_next(int from, std::uint64_t tag, bool blocking, double deadline) override {
+      return next(from, tag)->receive_next(from, tag, blocking, deadline);
+    }
+    bool receive_arrived() override { return owner_.receive_expected(); }
+
+   private:
+    Expectation* next(int from, std::uint64_t tag) const {
+      for (Expectation* const one : owner_.expectations()) {
+        if (one->expects(from, tag)) return one;
+      }
+      return nullptr;
+    }
+
+    WrappingEndpoint& owner_;
+  };
+
+  /// Lists the relay anew, so that it is called again even though no message has come since the last time.
+  void list() {
+    if (listed_) inner_->expect_no_more(relay_);
+    listed_ = false;
+    if (expectations().empty() && !watching_) return;
+    inner_->expect(relay_);
+    listed_ = true;
+  }
+
+  std::unique_ptr<Endpoint> inner_;
+  std::shared_ptr<Link> link_;
+  Relay relay_{*this};
+  bool watching_ = false;
+  bool listed_ = false;  ///< the relay is expected by the wrapped endpoint
+};
+
+}  // namespace meshwise

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probabilities are not integers.
+#include "meshwise/tensor/softmax.hpp"
+
+#include "vocabulary.hpp"
+
+// expect: because::function_of_real_numbers_on_integers<int>, try_<use_a_floating_point_element>
+#ifdef MESHWISE_MUST_NOT_COMPILE
+auto user(const Ids& ids) { return softmax<batch>(ids); }
+#else
+auto user(const On<Dims<batch>>& x) { return softmax<batch>(x); }
+#endif
