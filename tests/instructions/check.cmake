@@ -4,9 +4,9 @@
 #   cmake -D VALGRIND=valgrind -D PROGRAM=test_instructions -D FOLDER=a/new/folder -P check.cmake
 #
 # Prints, for each conversion and size, instructions per call of the collective, of the conversion and of allocating its
-# result, and (conversion - allocation) / collective. That must be at most 1.02 from 256 KiB on.
+# result, and (conversion - allocation) / collective. That must be at most 1.02 from 64 KiB on.
 cmake_minimum_required(VERSION 3.25)
-set(least_bytes 262144)
+set(least_bytes 65536)
 set(most 10200)  # ratios are in units of 1/10000
 
 file(REMOVE_RECURSE "${FOLDER}")

@@ -137,8 +137,8 @@ inline void check_extents(const char* verb, const GridView& view, const LayoutVa
 }
 
 /// Carries out the plan from a tensor's layout to To. x: an rvalue is used up. after: the extents of the result, with
-/// the counts of dims that are Counted in To.
-template <class To, class T>
+/// the counts of dims that are Counted in To. given: by the caller, so that they may be anything.
+template <class To, bool given = true, class T>
 auto planned(const char* verb, T&& x, const Extents<typename std::remove_cvref_t<T>::dims>& after) {
   using X = std::remove_cvref_t<T>;
   using Result = Tensor<typename X::element, typename X::dims, To, typename X::space>;
@@ -150,16 +150,17 @@ auto planned(const char* verb, T&& x, const Extents<typename std::remove_cvref_t
   if constexpr (kind.plan.communicates() || kind.counted) {
     if (view.state->checks == Checks::communicating) check_across_ranks(verb, conversion);
   }
-  if (kind.counted || conversion.before != conversion.after) {
+  if constexpr (kind.counted || given) {
     check_extents(verb, view, kind.plan.to, conversion.before, conversion.after);
   }
   std::size_t offset = x.offset();
-  Storage storage;
-  if constexpr (ours) {
-    storage = x.take_storage();
-  } else {
-    storage = x.storage();
-  }
+  Storage storage = [&] {
+    if constexpr (ours) {
+      return x.take_storage();
+    } else {
+      return x.storage();
+    }
+  }();
   LocalPiece piece{storage, offset, ours};
   if constexpr (kind.plan.count == 1 && !kind.counted && is_dense_collective(kind.plan.steps[0])) {
     if (view.size(std::countr_zero(kind.plan.steps[0].axes)) > 1) {
@@ -177,7 +178,7 @@ auto planned(const char* verb, T&& x) {
   if constexpr (std::is_same_v<To, typename X::layout>) {
     return X(std::forward<T>(x));
   } else {
-    return planned<To>(verb, std::forward<T>(x), x.extents());
+    return planned<To, false>(verb, std::forward<T>(x), x.extents());
   }
 }
 

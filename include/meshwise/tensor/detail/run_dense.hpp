@@ -56,19 +56,20 @@ inline Call call_of(const Conversion& c, int step, const char* verb, Operation o
   return call;
 }
 
-/// How the call of a step is performed: at once. Another way is to start it (see started.hpp): then the piece that is
-/// read and the box, which says where the blocks lie, have to be kept. call: makes it, so that it is not copied.
+/// How the call of a step along one axis is performed: at once. Another way is to start it (see started.hpp): then the
+/// piece that is read and the box, which says where the blocks lie, have to be kept. call: makes it, so that it is not
+/// copied.
 struct PerformNow {
   template <class MakeCall, class Box>
   void operator()(MeshGroup& group, const MakeCall& call, const Box&, const LocalPiece&) const {
-    if (group.of_world()) return run_of_world(group, call);
     group.own.run(call());
   }
+};
 
- private:
-  // Apart, so that the call is made in place where it is made most often.
-  template <class MakeCall>
-  [[gnu::noinline]] static void run_of_world(MeshGroup& group, const MakeCall& call) {
+/// The same along several axes, whose group may be the world.
+struct PerformInGroup {
+  template <class MakeCall, class Box>
+  void operator()(MeshGroup& group, const MakeCall& call, const Box&, const LocalPiece&) const {
     group.run(call());
   }
 };
@@ -117,6 +118,8 @@ void run_dense(const Conversion& c, const PlanStep& step, const LayoutValue& bef
     return n;
   };
   MeshGroup& group = along.group;
+  const std::byte* const in = x.data(c);
+  // Calls take where it lies, not the object, so that compilers see when it has been given away.
   Storage result;
   switch (step.what) {
     case Transition::all_reduce: run_all_reduce(c, group, number, elements(0, dims), x, perform); return;
@@ -124,9 +127,10 @@ void run_dense(const Conversion& c, const PlanStep& step, const LayoutValue& bef
       const int d = step.after.dim[axis];
       const CutBox box(cut_of(c, step.after, d, step.axes), ranks, elements(0, d), elements(d + 1, dims));
       result = allocate(c, box.outer * box.cut.size(me) * box.inner);
+      std::byte* const out = result.data();
       const auto call = [&] {
         return call_of(c, number, "reduce_scatter", Operation::reduce_scatter, box.outer * box.length * box.inner,
-                       Regions{&locate_cut, &box}, &c.kind.reductions, x.data(c), result.data());
+                       Regions{&locate_cut, &box}, &c.kind.reductions, in, out);
       };
       perform(group, call, box, x);
       break;
@@ -136,9 +140,9 @@ void run_dense(const Conversion& c, const PlanStep& step, const LayoutValue& bef
       const CutBox box(cut_of(c, before, d, step.axes), ranks, elements(0, d), elements(d + 1, dims));
       const std::size_t n = box.outer * box.length * box.inner;
       result = allocate(c, n);
+      std::byte* const out = result.data();
       const auto call = [&] {
-        return call_of(c, number, "all_gather", Operation::all_gather, n, Regions{&locate_cut, &box}, nullptr,
-                       x.data(c), result.data());
+        return call_of(c, number, "all_gather", Operation::all_gather, n, Regions{&locate_cut, &box}, nullptr, in, out);
       };
       perform(group, call, box, x);
       break;
@@ -149,9 +153,10 @@ void run_dense(const Conversion& c, const PlanStep& step, const LayoutValue& bef
       const ExchangeBox box(cut_of(c, before, from, step.axes), cut_of(c, step.after, to, step.axes), from < to, ranks,
                             elements(0, first), elements(first + 1, second), elements(second + 1, dims));
       result = allocate(c, box.outer * box.from_length * box.between * box.to.size(me) * box.inner);
+      std::byte* const out = result.data();
       const auto call = [&] {
         return call_of(c, number, "all_to_all", Operation::all_to_all, box.size(), Regions{&locate_exchange, &box},
-                       nullptr, x.data(c), result.data());
+                       nullptr, in, out);
       };
       perform(group, call, box, x);
     }

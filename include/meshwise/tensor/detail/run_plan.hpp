@@ -39,7 +39,7 @@ class PlanRunner : CollectiveSteps {
     } else {
       switch (step.what) {
         case Transition::all_reduce:
-          run_all_reduce(c_, view_.along(step.axes), step_, size_of(held_), piece_, PerformNow{});
+          run_all_reduce(c_, view_.along(step.axes), step_, size_of(held_), piece_, PerformInGroup{});
           break;
         case Transition::reduce_scatter: reduce_scatter(step, after); break;
         case Transition::all_gather: all_gather(step, before, after); break;
