@@ -34,7 +34,7 @@ class ThreadDirect : public ThreadSmall {
     const Region region = call.regions.locate(call.regions.context, call.shape, Buffer::input, rank(), plan.part);
     const std::size_t count = region.size();
     const std::size_t offset = region.offset * call.element_size;
-    enter(call, nullptr, false);
+    publish_call(call, nullptr);
     for (int peer = 0; peer < size(); ++peer) {
       const std::byte* input = static_cast<const std::byte*>(call.input);
       std::byte* output = static_cast<std::byte*>(call.output);

@@ -92,17 +92,22 @@ class ThreadMember : public Endpoint, protected Backlog {
 
   /// Publishes a new call. scratch: this rank's scratch slots. harmless: it will touch nobody's memory in this call.
   void enter(const Call& call, const void* scratch, bool harmless) {
+    publish_call(call, scratch);
+    peers_[static_cast<std::size_t>(rank())] = buffers(own_);
+    met_[static_cast<std::size_t>(rank())] = sequence_;
+    strangers_ = size() - 1;
+    if (harmless) publish(last_step, std::memory_order_release);
+    if (group_->poison().set()) leave();
+  }
+
+  /// The part that the others see, for who keeps no lists of whom it has met.
+  [[gnu::always_inline]] void publish_call(const Call& call, const void* scratch) {
     wait_for(call);
     rouse();
     if (slot_.state.load(std::memory_order_relaxed) != State::here) leave();
     own_.set(call, scratch, history_);
     ++sequence_;
     slot_.write(sequence_, own_);
-    peers_[static_cast<std::size_t>(rank())] = buffers(own_);
-    met_[static_cast<std::size_t>(rank())] = sequence_;
-    strangers_ = size() - 1;
-    if (harmless) publish(last_step, std::memory_order_release);
-    if (group_->poison().set()) leave();
   }
 
   /// To be called before the first move of an operation. What is ordered here had all the time of the waits before to
