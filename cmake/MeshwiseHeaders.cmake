@@ -45,12 +45,16 @@ set(MESHWISE_HEADERS
   include/meshwise/core/detail/isa.hpp
   include/meshwise/core/detail/list.hpp
   include/meshwise/core/detail/mix.hpp
-  include/meshwise/core/detail/owned.hpp
+  include/meshwise/core/detail/owned_any.hpp
+  include/meshwise/core/detail/pack.hpp
+  include/meshwise/core/detail/pack_loops.hpp
+  include/meshwise/core/detail/pack_math.hpp
   include/meshwise/core/detail/plain_gemm.hpp
   include/meshwise/core/detail/recode.hpp
   include/meshwise/core/detail/recode.inc
   include/meshwise/core/detail/round_to_odd.hpp
   include/meshwise/core/detail/rounded.hpp
+  include/meshwise/core/detail/shared.hpp
   include/meshwise/core/detail/sort.hpp
   include/meshwise/core/detail/sorted.hpp
   include/meshwise/core/element.hpp
@@ -60,26 +64,33 @@ set(MESHWISE_HEADERS
   include/meshwise/core/logic.hpp
   include/meshwise/core/math.hpp
   include/meshwise/core/memory.hpp
+  include/meshwise/core/owned.hpp
   include/meshwise/core/positions.hpp
   include/meshwise/core/random.hpp
   include/meshwise/core/reduce.hpp
   include/meshwise/core/reduction.hpp
   include/meshwise/core/reduction_kind.hpp
   include/meshwise/core/refused.hpp
+  include/meshwise/core/reserved_memory.hpp
   include/meshwise/core/scale.hpp
   include/meshwise/core/split.hpp
+  include/meshwise/core/virtual_clock.hpp
   include/meshwise/core/wait.hpp
   include/meshwise/fabric/delaying/delayed.hpp
   include/meshwise/fabric/delaying/delays.hpp
   include/meshwise/fabric/delaying/endpoint.hpp
   include/meshwise/fabric/delaying/launch.hpp
   include/meshwise/fabric/delaying/transfer.hpp
+  include/meshwise/fabric/dry/dry.hpp
+  include/meshwise/fabric/dry/endpoint.hpp
+  include/meshwise/fabric/dry/launch.hpp
   include/meshwise/fabric/endpoint.hpp
   include/meshwise/fabric/message.hpp
   include/meshwise/fabric/move.hpp
   include/meshwise/fabric/plans.hpp
   include/meshwise/fabric/poison.hpp
   include/meshwise/fabric/region_walk.hpp
+  include/meshwise/fabric/reproducible/reproducible.hpp
   include/meshwise/fabric/streaming.hpp
   include/meshwise/fabric/thread/agenda.hpp
   include/meshwise/fabric/thread/cores.hpp
@@ -125,6 +136,8 @@ set(MESHWISE_HEADERS
   include/meshwise/mesh/detail/state.hpp
   include/meshwise/mesh/mesh.hpp
   include/meshwise/meshwise.hpp
+  include/meshwise/parallel/attention_core.hpp
+  include/meshwise/parallel/block_form.hpp
   include/meshwise/parallel/context.hpp
   include/meshwise/parallel/data.hpp
   include/meshwise/parallel/detail/compact.hpp
@@ -134,7 +147,11 @@ set(MESHWISE_HEADERS
   include/meshwise/parallel/detail/flat_sum.hpp
   include/meshwise/parallel/detail/in_flight.hpp
   include/meshwise/parallel/fully_shard.hpp
+  include/meshwise/parallel/fused_projection.hpp
+  include/meshwise/parallel/gated_mlp.hpp
+  include/meshwise/parallel/projection.hpp
   include/meshwise/parallel/tensor.hpp
+  include/meshwise/parallel/tiled_attention.hpp
   include/meshwise/parallel/transformer.hpp
   include/meshwise/parallel/ulysses.hpp
   include/meshwise/parallel/vocabulary.hpp
@@ -215,7 +232,6 @@ set(MESHWISE_HEADERS
   include/meshwise/tensor/detail/facts.hpp
   include/meshwise/tensor/detail/functions.hpp
   include/meshwise/tensor/detail/held.hpp
-  include/meshwise/tensor/detail/lanes.hpp
   include/meshwise/tensor/detail/local_steps.hpp
   include/meshwise/tensor/detail/places.hpp
   include/meshwise/tensor/detail/plan_state.hpp
@@ -229,6 +245,7 @@ set(MESHWISE_HEADERS
   include/meshwise/tensor/detail/verdicts.hpp
   include/meshwise/tensor/detail/walk.hpp
   include/meshwise/tensor/dropout.hpp
+  include/meshwise/tensor/dropout_mask.hpp
   include/meshwise/tensor/elementwise.hpp
   include/meshwise/tensor/extent.hpp
   include/meshwise/tensor/from_global.hpp

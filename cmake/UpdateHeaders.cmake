@@ -8,6 +8,9 @@ cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH root)
 
 # The floors of the house from the ground up: the order of the umbrella.
 set(floors core topology schedule trace fabric collective bootstrap layout mesh tensor train parallel planner)
+# The floors that programs on tensors and collectives do not name: algorithms, for who chooses, writes or proves one,
+# and meters. They are not in the umbrella.
+set(workshop schedule trace)
 # Folders of these names, wherever they stand, hold a back end: a component of its own, never in the umbrella.
 set(components blas)
 
@@ -39,11 +42,15 @@ list(SORT core_headers)
 # nothing to namespace meshwise itself. The back ends of the fabric, its folders, are for the file that launches ranks.
 string(CONCAT umbrella
   "// SPDX-License-Identifier: Apache-2.0\n#pragma once\n\n"
-  "// Every public header except the back ends, floor by floor. Written by ./run headers.\n"
-  "// The file that launches the ranks includes their fabric too: \"meshwise/fabric/thread/launch.hpp\".\n"
+  "// What programs on tensors and collectives use, floor by floor. Written by ./run headers.\n"
+  "// The file that launches the ranks includes their fabric too: \"meshwise/fabric/thread/launch.hpp\"; one that names\n"
+  "// an algorithm or reads a meter, that: \"meshwise/schedule/ring.hpp\", \"meshwise/trace/ledger.hpp\".\n"
   "// Programs that care about compile time include what they use instead.\n\n"
   "#include \"meshwise/version.hpp\"\n")
 foreach(floor IN LISTS floors)
+  if(floor IN_LIST workshop)
+    continue()
+  endif()
   set(group ${core_headers})
   list(FILTER group INCLUDE REGEX "^meshwise/${floor}/")
   list(FILTER group EXCLUDE REGEX "/detail/|/fabric/[^/]+/")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ZeRO: layers learn other layers in bf16, with master and moments in float. How the ranks hold what they train is a
-// type, the stage; the trainer is one. What it sends and holds is measured against the formulas.
+// ZeRO: layers learn other layers in bf16, with master and moments in float. How ranks hold what they train is a type,
+// the stage; the trainer is one. What it sends and holds is measured against the formulas.
 
 #include <cmath>
 #include <cstdio>
@@ -9,12 +9,12 @@
 
 #include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/meshwise.hpp"
+#include "meshwise/trace/ledger.hpp"
 #include "support/command_line.hpp"
 
 namespace {
 
 using namespace meshwise;
-
 using out = key<hidden>;
 using Grid = Mesh<dp>;
 using X = Tensor<bf16, Dims<batch, hidden>, Layout<Grid, Shard<batch, dp>>>;

@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT that learns real text on several ranks: data, tensor and sequence parallelism as layout types.
+// A GPT that learns real text on several ranks: data, context, tensor and sequence parallelism as layout types, the
+// stages of ZeRO, mixed precision and recomputation as types that a trainer is made of.
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "check.hpp"
 #include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/trace/ledger.hpp"
+#include "meshwise/trace/record.hpp"
+#include "meshwise/trace/write_trace.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "sample.hpp"
@@ -48,6 +56,11 @@ inline Training training_of(const Options& o) {
   t.clip = o.clip;
   t.dropout = o.dropout;
   t.seed = o.seed;
+  t.precision = o.precision;
+  t.recompute = o.recompute;
+  t.zero = o.zero;
+  t.bucket_bytes = to_size(o.bucket);
+  t.prefetch = to_size(o.prefetch);
   return t;
 }
 
@@ -82,34 +95,29 @@ struct Job {
   Training training;
 };
 
-/// A batch of tokens for any mesh, from `token(sample, position)`.
-template <class Tokens, class F>
-Tokens tokens_of(const Grid& mesh, const Job& job, std::size_t samples, const F& token) {
-  return generate<Tokens>(mesh, {samples, job.sizes.sequence}, [&](const Index<typename Tokens::dims>& i) {
-    return token(static_cast<std::int64_t>(i.template position<batch>()),
-                 static_cast<std::int64_t>(i.template position<seq>()));
-  });
-}
-
 /// One rank's program.
-template <class E>
 class Program {
  public:
-  using Tokens = typename Trainer<E>::Tokens;
-
-  Program(Communicator& world, const Job& job)
+  /// timeline: of this rank, if a trace is wanted.
+  Program(Communicator& world, const Job& job, Timeline* timeline)
       : job_(job),
-        mesh_(world, {job.options.dp, job.options.tp}, matrix_products()),
-        trainer_(mesh_, job.sizes, job.training),
+        timeline_(timeline),
+        mesh_(world, {job.options.dp, job.options.cp, job.options.tp}, matrix_products()),
+        trainer_(make_trainer(mesh_, job.sizes, with_timeline(job.training, timeline))),
         speaks_(mesh_.is_first()) {}
 
   /// Trains, reports and samples; whether the check passed (on the first rank).
   bool run() {
     const Options& o = job_.options;
     if (speaks_) introduce();
-    std::optional<Check<E>> check;
+    std::unique_ptr<Timeline::Pause> pause;
+    if (timeline_ != nullptr) {
+      timeline_->clear();
+      pause = std::make_unique<Timeline::Pause>(*timeline_);
+    }
+    std::optional<Check> check;
     if (o.check > 0) check.emplace(mesh_, job_.sizes, job_.training);
-    std::array<Traffic, 2> in_steps{};
+    std::array<Traffic, 3> in_steps{};
     std::vector<Traffic> together(group_traffic_of(mesh_).size());
     double held_out = evaluate();
     const double first_held_out = held_out;
@@ -120,15 +128,20 @@ class Program {
         const auto before = traffic_of(mesh_);
         const auto together_before = group_traffic_of(mesh_);
         const auto make = [&](const Grid& mesh) { return training_batch(mesh, step); };
-        const auto [inputs, targets] = make(mesh_);
-        const StepResult result = trainer_.step(inputs, targets);
+        const auto micro_batches = make(mesh_);
+        const bool traced = timeline_ != nullptr && step + 3 >= o.steps;
+        if (traced) pause.reset();
+        const bool evaluates = step + 1 == o.steps || (o.evaluate_every > 0 && (step + 1) % o.evaluate_every == 0);
+        const StepResult result = trainer_->step(micro_batches);
+        if (evaluates || step < o.check) trainer_->settle();  // what follows is not counted as part of steps
+        if (traced) pause = std::make_unique<Timeline::Pause>(*timeline_);
         const auto after = traffic_of(mesh_);
         for (std::size_t a = 0; a < after.size(); ++a) in_steps[a] += after[a] - before[a];
         const auto together_after = group_traffic_of(mesh_);
         for (std::size_t i = 0; i < together.size(); ++i) together[i] += together_after[i] - together_before[i];
-        if (step < o.check) check->after_step(trainer_, result, make);
+        if (step < o.check) check->after_step(*trainer_, result, make);
         progress.step(step + 1, result.loss);
-        if (step + 1 == o.steps || (o.evaluate_every > 0 && (step + 1) % o.evaluate_every == 0)) {
+        if (evaluates) {
           held_out = evaluate();
           progress.evaluated(held_out);
         }
@@ -139,16 +152,39 @@ class Program {
                   held_out, o.steps);
     }
     report_ledger(in_steps, together);
+    if (timeline_ != nullptr) {
+      write_trace(mesh_, *timeline_, o.trace);
+      if (speaks_) std::printf("timeline: %s, for https://ui.perfetto.dev\n\n", o.trace.c_str());
+    }
     if (o.sample > 0) sample();
     return !check || report_check(*check);
   }
 
  private:
-  std::pair<Tokens, Tokens> training_batch(const Grid& mesh, std::int64_t step) const {
+  static Training with_timeline(Training training, Timeline* timeline) {
+    training.timeline = timeline;
+    return training;
+  }
+
+  /// Tokens for any mesh, from `token(sequence, position)`. Labels are the tokens that follow, by global position.
+  template <class F>
+  Tokens tokens_of(const Grid& mesh, std::size_t sequences, const F& token) const {
+    return generate<Tokens>(mesh, {sequences, job_.sizes.sequence}, [&](const Index<Tokens::dims>& i) {
+      return token(static_cast<std::int64_t>(i.template position<batch>()),
+                   static_cast<std::int64_t>(i.template position<seq>()));
+    });
+  }
+
+  std::vector<Batch> training_batch(const Grid& mesh, std::int64_t step) const {
     const Windows& w = job_.windows;
-    const std::size_t n = to_size(w.batch());
-    return {tokens_of<Tokens>(mesh, job_, n, [&](auto s, auto p) { return w.token(step, s, p); }),
-            tokens_of<Tokens>(mesh, job_, n, [&](auto s, auto p) { return w.target(step, s, p); })};
+    std::vector<Batch> all;
+    for (std::int64_t m = 0, parts = job_.options.accumulate; m < parts; ++m) {
+      const std::int64_t begin = w.batch() * m / parts, end = w.batch() * (m + 1) / parts;
+      all.push_back(
+          {tokens_of(mesh, to_size(end - begin), [&](auto b, auto p) { return w.token(step, begin + b, p); }),
+           tokens_of(mesh, to_size(end - begin), [&](auto b, auto p) { return w.target(step, begin + b, p); })});
+    }
+    return all;
   }
 
   double evaluate() const {
@@ -156,9 +192,8 @@ class Program {
     const std::size_t n = to_size(w.batch());
     double sum = 0;
     for (std::int64_t b = 0; b < w.evaluation_batches(); ++b) {
-      sum += trainer_.evaluate(
-          tokens_of<Tokens>(mesh_, job_, n, [&](auto s, auto p) { return w.held_out_token(b, s, p); }),
-          tokens_of<Tokens>(mesh_, job_, n, [&](auto s, auto p) { return w.held_out_target(b, s, p); }));
+      sum += trainer_->evaluate({tokens_of(mesh_, n, [&](auto s, auto p) { return w.held_out_token(b, s, p); }),
+                                 tokens_of(mesh_, n, [&](auto s, auto p) { return w.held_out_target(b, s, p); })});
     }
     return sum / static_cast<double>(w.evaluation_batches());
   }
@@ -167,20 +202,30 @@ class Program {
     const Options& o = job_.options;
     const ParameterCounts n = count_parameters(job_.sizes);
     std::printf("GPT: %s parameters, %" PRId64 " layers, hidden %" PRId64 ", %" PRId64 " heads, %s\n",
-                abbreviated(static_cast<double>(n.split + n.replicated)).c_str(), o.layers, o.hidden, o.heads,
-                o.element == Precision::f64 ? "f64" : "f32");
-    std::printf("mesh: %d ranks = dp %d x tp %d (threads), matrix products by %s\n", o.ranks, o.dp, o.tp,
+                abbreviated(static_cast<double>(n.split + n.whole)).c_str(), o.layers, o.hidden, o.heads,
+                o.precision == Precision::f64   ? "f64"
+                : o.precision == Precision::f32 ? "f32"
+                                                : "bf16 with a master in f32");
+    std::printf("mesh: %d ranks = dp %d x cp %d x tp %d (threads), matrix products by %s\n", o.ranks, o.dp, o.cp, o.tp,
                 name_of_products(*mesh_.gemm()).c_str());
-    std::printf("text: %s bytes, a tenth held out; %" PRId64 " sequences of %" PRId64 " bytes per step\n\n",
+    constexpr const char* stages[] = {"split nothing", "split the optimizer's state",
+                                      "split optimizer state and gradients",
+                                      "split optimizer state, gradients and parameters"};
+    constexpr const char* again[] = {"nothing", "scores", "everything"};
+    std::printf("ZeRO stage %d: ranks %s; blocks recompute %s\n", o.zero, stages[o.zero],
+                again[static_cast<int>(o.recompute)]);
+    std::printf("text: %s bytes, a tenth held out; %" PRId64 " sequences of %" PRId64 " bytes per step",
                 grouped(static_cast<std::int64_t>(job_.text.size())).c_str(), o.batch, o.sequence);
+    if (o.accumulate > 1) std::printf(", in %" PRId64 " micro-batches", o.accumulate);
+    std::printf("\n\n");
     std::fflush(stdout);
   }
 
-  void report_ledger(const std::array<Traffic, 2>& in_steps, const std::vector<Traffic>& together_in_steps) {
+  void report_ledger(const std::array<Traffic, 3>& in_steps, const std::vector<Traffic>& together_in_steps) {
     const auto now = traffic_of(mesh_);
     std::vector<Traffic> together = group_traffic_of(mesh_);
     for (std::size_t i = 0; i < together.size(); ++i) together[i] = together[i] - together_in_steps[i];
-    Ledger ledger = collect_ledger(mesh_, {now[0] - in_steps[0], now[1] - in_steps[1]}, together);
+    Ledger ledger = collect_ledger(mesh_, {now[0] - in_steps[0], now[1] - in_steps[1], now[2] - in_steps[2]}, together);
     // What goes over both axes at once stands behind what goes over one.
     ledger.axes.insert(ledger.axes.end(), ledger.groups.begin(), ledger.groups.end());
     const std::uint64_t steps = job_.training.steps;
@@ -194,8 +239,9 @@ class Program {
                    {"moved", "bytes", A::right},
                    {"calls", "", A::right},
                    {"messages", "", A::right}});
+    const Options& o = job_.options;
     const auto volumes =
-        step_volumes(job_.sizes, to_size(job_.options.batch), job_.options.dp, job_.options.tp, sizeof(E));
+        step_volumes(job_.sizes, to_size(o.batch), to_size(o.accumulate), {o.dp, o.cp, o.tp}, job_.training);
     for (const auto& axis : ledger.axes) {
       std::uint64_t total = 0;
       for (const Volume& v : volumes) {
@@ -213,8 +259,7 @@ class Program {
       traffic.rule();
     }
     traffic.print();
-    std::printf(
-        "d, t: ranks along dp, tp; L: layers; b, s, h: batch, sequence, hidden; e: bytes per element; n: parameters\n");
+    std::printf("%s\n", volume_legend);
     Table memory({{"memory"},
                   {"now", "MiB, all ranks", A::right},
                   {"peak", "MiB, all ranks", A::right},
@@ -229,7 +274,7 @@ class Program {
     std::fflush(stdout);
   }
 
-  bool report_check(const Check<E>& check) const {
+  bool report_check(const Check& check) const {
     if (!check.is_first()) return true;
     if (job_.options.ranks == 1) {
       std::printf("check: nothing to compare, this is one rank\n");
@@ -249,21 +294,22 @@ class Program {
     const std::size_t begin = context.size();
     for (std::int64_t i = 0; i < o.sample; ++i) {
       const std::size_t used = std::min(context.size(), job_.sizes.sequence);
-      const auto tokens = tokens_of<Tokens>(mesh_, job_, 1, [&](auto, std::int64_t p) {
+      const auto tokens = tokens_of(mesh_, 1, [&](auto, std::int64_t p) {
         const auto at = context.size() - used + to_size(p);
         return to_size(p) < used ? static_cast<int>(static_cast<unsigned char>(context[at])) : 0;
       });
-      const auto logits = trainer_.next_logits(tokens, used - 1);
+      const auto logits = trainer_->next_logits(tokens, used - 1);
       context.push_back(
-          static_cast<char>(next_byte(std::span<const E>(logits), o.temperature, o.top_k,
+          static_cast<char>(next_byte(std::span<const double>(logits), o.temperature, o.top_k,
                                       stream_seed(o.seed, 0x73616d706c65u), static_cast<std::uint64_t>(i))));
     }
     if (speaks_) std::printf("sample:\n%s\n\n", printable(context.substr(begin)).c_str());
   }
 
   const Job& job_;
+  Timeline* timeline_;
   Grid mesh_;
-  Trainer<E> trainer_;
+  std::unique_ptr<Trainer> trainer_;
   bool speaks_;
 };
 
@@ -274,14 +320,27 @@ inline int written(int code) {
   return 1;
 }
 
+/// Refuses a file that cannot be written before anything is trained.
+inline void require_writable(const std::string& path) {
+  std::FILE* const file = std::fopen(path.c_str(), "ab");
+  if (file == nullptr) throw UsageError("--trace '" + path + "': " + std::strerror(errno) + "; choose another file");
+  std::fclose(file);
+}
+
 inline int run(const Options& options) {
+  if (!options.trace.empty()) require_writable(options.trace);
   const Job job(options);
   LaunchOptions launching;
   launching.deadline = job.options.deadline;
   bool passed = true;
+  std::deque<Timeline> timelines(to_size(job.options.ranks));  // outlive the communicators that they record
   launch(job.options.ranks, launching, [&](Communicator& world) {
-    const bool mine =
-        job.options.element == Precision::f64 ? Program<double>(world, job).run() : Program<float>(world, job).run();
+    Timeline* timeline = nullptr;
+    if (!job.options.trace.empty()) {
+      timeline = &timelines[to_size(world.rank())];
+      world = record(std::move(world), *timeline);
+    }
+    const bool mine = Program(world, job, timeline).run();
     if (world.rank() == 0) passed = mine;
   });
   return passed ? 0 : 1;

@@ -1,42 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "meshwise/core/random.hpp"
 #include "meshwise/parallel/transformer.hpp"
-#include "meshwise/parallel/vocabulary.hpp"
-#include "meshwise/tensor/accumulate.hpp"
 #include "meshwise/tensor/generate.hpp"
 
 namespace gpt {
 
 using namespace meshwise;
 
-using Grid = Mesh<dp, tp>;
+using Grid = Mesh<dp, cp, tp>;
 
 /// Sizes of the model.
 struct Sizes {
   std::size_t vocab = 256, sequence = 128, hidden = 128, heads = 4, head_dim = 32, ffn = 512, layers = 4;
 };
 
-/// What the model has for each parameter (see BlockOf). The embedding is also the output projection.
+/// The numbers of parameters that tp splits and that every rank along it has.
+struct ParameterCounts {
+  std::uint64_t split = 0;
+  std::uint64_t whole = 0;
+};
+inline ParameterCounts count_block(const Sizes& s) {
+  const std::uint64_t h = s.hidden, inner = s.heads * s.head_dim;
+  return {3 * (h * inner + inner) + inner * h + h * s.ffn + s.ffn + s.ffn * h, 6 * h};
+}
+inline ParameterCounts count_outer(const Sizes& s) { return {s.vocab * s.hidden, (s.sequence + 2) * s.hidden}; }
+inline ParameterCounts count_parameters(const Sizes& s) {
+  const ParameterCounts outer = count_outer(s), block = count_block(s);
+  return {outer.split + s.layers * block.split, outer.whole + s.layers * block.whole};
+}
+/// What one of t ranks along tp holds of a block, in bytes.
+template <class E>
+std::size_t bytes_of_block(const Sizes& s, int t) {
+  const ParameterCounts n = count_block(s);
+  return static_cast<std::size_t>(n.split / static_cast<std::uint64_t>(t) + n.whole) * sizeof(E);
+}
+
+/// Every rank along cp has two parts of a sequence, an early and a late one, so that causal attention is the same work
+/// for all.
+using Tokens = Tensor<std::int32_t, Dims<batch, seq>, Layout<Grid, Shard<batch, dp>, Shard<seq, Zigzag<cp>>>>;
+
+/// Sequences, and the tokens that follow theirs.
+struct Batch {
+  Tokens inputs, targets;
+};
+
+/// What the model has for each parameter outside of its blocks (see BlockOf). The embedding is also the output
+/// projection. Positions go by their global index, so that every rank looks up its own wherever the sequence is cut.
 template <template <class> class Of, class E>
-struct ModelOf {
+struct OuterOf {
   Of<Tensor<E, Dims<vocab, hidden>, Layout<Grid, Shard<vocab, tp>>>> embedding;
-  Of<Tensor<E, Dims<seq, hidden>, Layout<Grid, Shard<seq, tp>>>> position;
-  std::vector<BlockOf<Of, E, Grid>> blocks;
+  Of<Tensor<E, Dims<seq, hidden>, Layout<Grid>>> position;
   Of<Tensor<E, Dims<hidden>, Layout<Grid>>> final_gain, final_bias;
 };
 
-/// Calls f(name, member of a, member of b, ...) for every parameter, in one fixed order; the structures correspond.
+/// Calls f(name, member of a, member of b, ...) for every parameter of a block, in one fixed order; the structures
+/// correspond.
 template <class F, class... Blocks>
-void each_of_block(const std::string& prefix, const F& f, Blocks&... b) {
+void each_of_block(std::size_t layer, const F& f, Blocks&&... b) {
+  const std::string prefix = "layer" + std::to_string(layer) + ".";
   f(prefix + "norm1.gain", b.norm1_gain...);
   f(prefix + "norm1.bias", b.norm1_bias...);
   f(prefix + "query.weight", b.query_weight...);
@@ -54,15 +84,15 @@ void each_of_block(const std::string& prefix, const F& f, Blocks&... b) {
   f(prefix + "down.weight", b.down_weight...);
   f(prefix + "down.bias", b.down_bias...);
 }
-template <class F, class First, class... Models>
-void each(const F& f, First& first, Models&... rest) {
-  f(std::string("embedding"), first.embedding, rest.embedding...);
-  f(std::string("position"), first.position, rest.position...);
-  for (std::size_t l = 0; l < first.blocks.size(); ++l) {
-    each_of_block("layer" + std::to_string(l) + ".", f, first.blocks[l], rest.blocks[l]...);
-  }
-  f(std::string("final.gain"), first.final_gain, rest.final_gain...);
-  f(std::string("final.bias"), first.final_bias, rest.final_bias...);
+inline constexpr std::size_t parameters_of_block = 16;
+
+/// The same for those outside of the blocks.
+template <class F, class... Outers>
+void each_outer(const F& f, Outers&&... o) {
+  f(std::string("embedding"), o.embedding...);
+  f(std::string("position"), o.position...);
+  f(std::string("final.gain"), o.final_gain...);
+  f(std::string("final.bias"), o.final_bias...);
 }
 
 /// Weights decay, biases and gains do not.
@@ -70,122 +100,76 @@ inline bool is_weight(const std::string& name) {
   return name == "embedding" || name == "position" || name.find(".weight") != std::string::npos;
 }
 
-/// The model: a pre-norm GPT, explicit forward and backward, every communication a conversion.
+/// The value of an element of a parameter before the first step: of its name, its number in the order of the model, and
+/// its global index, so that it is the same in every layout.
+using Initial = std::function<double(const std::string& name, std::size_t number, std::uint64_t index)>;
+
+/// Weights are normal, gains 1, biases 0. The projections that end in the residual stream start smaller, so that its
+/// variance does not grow with depth.
+inline Initial initial_values(const Sizes& sizes, std::uint64_t seed) {
+  const double residual = 0.02 / std::sqrt(2.0 * static_cast<double>(sizes.layers));
+  return [=](const std::string& name, std::size_t number, std::uint64_t index) {
+    if (!is_weight(name)) return name.ends_with("gain") ? 1.0 : 0.0;
+    const bool ends = name.ends_with("output.weight") || name.ends_with("down.weight");
+    return (ends ? residual : 0.02) * normal(stream_seed(seed, number), index);
+  };
+}
+
+/// Makes the parameters, a block at a time.
 template <class E>
-struct Model {
-  using Block = TransformerBlock<E, Grid>;
-  using Parameters = ModelOf<Value, E>;
-  using Gradients = ModelOf<OwedGradient, E>;
-  using Tokens = Tensor<std::int32_t, Dims<batch, seq>, Layout<Grid, Shard<batch, dp>>>;
-  using X = typename Block::X;
-  using Full = typename Block::Full;
-  using Logits = typename Block::template Act<Dims<batch, seq, vocab>, Shard<vocab, tp>>;
-  using Loss = CrossEntropy<Tensor<E, Dims<>, Layout<Grid, Partial<dp>>>, Logits>;
+class Maker {
+ public:
+  Maker(const Grid& mesh, const Sizes& sizes, Initial initial)
+      : mesh_(mesh), sizes_(sizes), initial_(std::move(initial)) {}
 
-  struct Saved {
-    std::vector<typename Block::Saved> blocks;
-    X last;
-    typename Block::Norm norm;
-    Full full;
-  };
-  /// Dropout of one step: each site draws from a stream of its own.
-  struct Drop {
-    double p = 0;
-    std::uint64_t seed = 0;  ///< another one for every step
-
-    typename Block::Drop in_block(std::size_t l) const {
-      return {p, stream_seed(seed, 1 + 2 * l), stream_seed(seed, 2 + 2 * l)};
-    }
-    std::uint64_t embedding_seed() const { return stream_seed(seed, 0); }
-  };
-
-  /// Parameters drawn from (seed, position in the order of `each`, global index): the same for every layout.
-  static Parameters make(const Grid& mesh, const Sizes& s, std::uint64_t seed) {
-    const CategoryScope scope(mesh.memory(), Category::parameters);
-    const auto zeros = [&]<class T>(const Extents<typename T::dims>& e) { return T(mesh, e); };
-    using B = BlockOf<Value, E, Grid>;
-    using V = typename B::Vector;
-    using P = typename B::Projection;
-    using PB = typename B::ProjectionBias;
-    const auto v = [&] { return zeros.template operator()<V>({s.hidden}); };
-    const auto p = [&] { return zeros.template operator()<P>({s.hidden, s.heads, s.head_dim}); };
-    const auto pb = [&] { return zeros.template operator()<PB>({s.heads, s.head_dim}); };
-    Parameters all{zeros.template operator()<decltype(Parameters::embedding)>({s.vocab, s.hidden}),
-                   zeros.template operator()<decltype(Parameters::position)>({s.sequence, s.hidden}),
-                   {},
-                   v(),
-                   v()};
-    for (std::size_t l = 0; l < s.layers; ++l) {
-      all.blocks.push_back(B{v(), v(), p(), pb(), p(), pb(), p(), pb(),
-                             zeros.template operator()<decltype(B::output_weight)>({s.heads, s.head_dim, s.hidden}),
-                             v(), v(), v(), zeros.template operator()<decltype(B::up_weight)>({s.hidden, s.ffn}),
-                             zeros.template operator()<decltype(B::up_bias)>({s.ffn}),
-                             zeros.template operator()<decltype(B::down_weight)>({s.ffn, s.hidden}), v()});
-    }
-    // The projections that end in the residual stream start smaller, so that its variance does not grow with depth.
-    const double residual = 0.02 / std::sqrt(2.0 * static_cast<double>(s.layers == 0 ? 1 : s.layers));
-    std::uint64_t stream = 0;
-    each(
-        [&]<class T>(const std::string& name, T& parameter) {
-          const std::uint64_t own = stream_seed(seed, stream++);
-          const bool ends =
-              name.find("output.weight") != std::string::npos || name.find("down.weight") != std::string::npos;
-          if (is_weight(name)) {
-            const double deviation = ends ? residual : 0.02;
-            parameter = generate<T>(mesh, parameter.extents(), [&](const Index<typename T::dims>& i) {
-              return static_cast<E>(deviation * normal(own, i.linear));
-            });
-          } else if (name.find("gain") != std::string::npos) {
-            parameter = generate<T>(mesh, parameter.extents(), [](const auto&) { return E(1); });
-          }
-        },
-        all);
+  OuterOf<Value, E> outer() const {
+    const Sizes& s = sizes_;
+    using O = OuterOf<Value, E>;
+    O all{{mesh_, {s.vocab, s.hidden}}, {mesh_, {s.sequence, s.hidden}}, {mesh_, {s.hidden}}, {mesh_, {s.hidden}}};
+    const std::size_t last = 2 + parameters_of_block * s.layers;
+    std::size_t n = 0;
+    each_outer([&](const std::string& name, auto& p) { fill(name, n < 2 ? n : last + n - 2, p), ++n; }, all);
     return all;
   }
 
-  static std::pair<Logits, Saved> forward(const Parameters& w, const Tokens& tokens, const Drop& drop) {
-    X x = vocabulary_embedding<Shard<seq, tp>, vocab>(w.embedding, tokens) + w.position;
-    x = dropout(std::move(x), drop.p, drop.embedding_seed());
-    std::vector<typename Block::Saved> saved;
-    for (std::size_t l = 0; l < w.blocks.size(); ++l) {
-      auto [y, kept] = Block::forward(w.blocks[l], x, drop.in_block(l));
-      x = std::move(y);
-      saved.push_back(std::move(kept));
-    }
-    auto norm = layer_norm(x, w.final_gain, w.final_bias);
-    Full full = convert<Replicate<tp>>(norm.y);
-    Logits logits = contract<hidden>(full, w.embedding);
-    return {std::move(logits), Saved{std::move(saved), std::move(x), std::move(norm), std::move(full)}};
+  BlockOf<Value, E, Grid> block(std::size_t layer) const {
+    const Sizes& s = sizes_;
+    const Extents<Dims<hidden>> wide{s.hidden};
+    const Extents<Dims<hidden, heads, head_dim>> in{s.hidden, s.heads, s.head_dim};
+    const Extents<Dims<heads, head_dim>> per_head{s.heads, s.head_dim};
+    BlockOf<Value, E, Grid> all{{mesh_, wide},
+                                {mesh_, wide},
+                                {mesh_, in},
+                                {mesh_, per_head},
+                                {mesh_, in},
+                                {mesh_, per_head},
+                                {mesh_, in},
+                                {mesh_, per_head},
+                                {mesh_, {s.heads, s.head_dim, s.hidden}},
+                                {mesh_, wide},
+                                {mesh_, wide},
+                                {mesh_, wide},
+                                {mesh_, {s.hidden, s.ffn}},
+                                {mesh_, {s.ffn}},
+                                {mesh_, {s.ffn, s.hidden}},
+                                {mesh_, wide}};
+    std::size_t n = 2 + parameters_of_block * layer;
+    each_of_block(
+        layer, [&](const std::string& name, auto& p) { fill(name, n++, p); }, all);
+    return all;
   }
 
-  /// count: the global number of tokens that the loss is the mean over.
-  static Loss loss(const Logits& logits, const Tokens& targets, double count) {
-    return cross_entropy<vocab>(logits, targets, count);
+ private:
+  template <class T>
+  void fill(const std::string& name, std::size_t number, T& parameter) const {
+    parameter = generate<T>(mesh_, parameter.extents(), [&](const Index<typename T::dims>& i) {
+      return static_cast<E>(initial_(name, number, i.linear));
+    });
   }
 
-  static Gradients backward(const Parameters& w, Saved saved, const Tokens& tokens, const Tokens& targets, Loss loss,
-                            const Drop& drop) {
-    const auto seed = gradient_seed(loss.loss);
-    const Logits dlogits = cross_entropy_backward<vocab>(seed, std::move(loss), targets);
-    Gradients g;
-    g.blocks.resize(w.blocks.size());
-    g.embedding = einsum<Dims<vocab, hidden>>(dlogits, saved.full);
-    const auto dnorm = layer_norm_backward(backward_to<X>(contract<vocab>(dlogits, w.embedding)), saved.last,
-                                           saved.norm, w.final_gain);
-    g.final_gain = dnorm.gain;
-    g.final_bias = dnorm.bias;
-    X dx = dnorm.x;
-    for (std::size_t l = w.blocks.size(); l-- > 0;) {
-      auto [next, gradients] = Block::backward(w.blocks[l], saved.blocks[l], dx, drop.in_block(l));
-      dx = std::move(next);
-      g.blocks[l] = std::move(gradients);
-      saved.blocks.pop_back();
-    }
-    dx = dropout(std::move(dx), drop.p, drop.embedding_seed());
-    g.position = sum<batch>(dx);
-    *g.embedding += vocabulary_embedding_backward<vocab>(dx, w.embedding, tokens);
-    return g;
-  }
+  Grid mesh_;
+  Sizes sizes_;
+  Initial initial_;
 };
 
 }  // namespace gpt

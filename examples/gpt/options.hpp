@@ -17,6 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "choices.hpp"
+
 namespace gpt {
 
 /// Input of the user's that cannot work. `what()` is one line that says what is wrong and what would work;
@@ -30,15 +32,16 @@ class UsageError : public std::exception {
   std::string text_;
 };
 
-/// The elements in which the model is trained.
-enum class Precision : std::uint8_t { f32, f64 };
-
 /// What the command line says, checked: after parse_options every combination of values can run.
 struct Options {
   std::vector<std::string> text;  ///< empty: the default text
-  int ranks = 0;                  ///< dp * tp
+  int ranks = 0;                  ///< dp * cp * tp
   int dp = 0;
+  int cp = 0;
   int tp = 0;
+  int zero = 0;  ///< what the ranks along dp and cp split: 1 optimizer state, 2 gradients too, 3 parameters too
+  std::int64_t bucket = 0;  ///< bytes that blocks have which are reduced and gathered at once
+  std::int64_t prefetch = 1;
 
   std::int64_t hidden = 128;
   std::int64_t heads = 4;
@@ -47,10 +50,12 @@ struct Options {
   std::int64_t ffn = 0;  ///< 4 * hidden unless given
   std::int64_t sequence = 64;
   std::int64_t vocab = 256;
-  Precision element = Precision::f32;
+  Precision precision = Precision::f32;
+  Recomputed recompute = Recomputed::none;
 
   std::int64_t steps = 1600;
-  std::int64_t batch = 12;  ///< sequences per step, over all ranks
+  std::int64_t batch = 12;      ///< sequences per step, over all ranks
+  std::int64_t accumulate = 1;  ///< micro-batches that a step's batch is computed in
   double learning_rate = 2e-3;
   std::int64_t warmup = 100;
   double weight_decay = 0.1;
@@ -60,6 +65,7 @@ struct Options {
   std::int64_t evaluate_every = 200;  ///< 0: only at the end
 
   std::int64_t check = 0;  ///< steps to compare with one rank; 0: none
+  std::string trace;       ///< empty: none
   std::int64_t sample = 400;
   double temperature = 0.8;
   std::int64_t top_k = 0;  ///< 0: all
@@ -73,11 +79,12 @@ namespace detail {
 
 inline constexpr int most_ranks = 64;
 inline constexpr std::int64_t whole_run = -1;  // `--check` without a number, until the steps are known
+inline constexpr double huge = 1 << 30;
 inline constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-using Field =
-    std::variant<int Options::*, std::int64_t Options::*, std::uint64_t Options::*, double Options::*, bool Options::*,
-                 std::string Options::*, std::vector<std::string> Options::*, Precision Options::*>;
+using Field = std::variant<int Options::*, std::int64_t Options::*, std::uint64_t Options::*, double Options::*,
+                           bool Options::*, std::string Options::*, std::vector<std::string> Options::*,
+                           Precision Options::*, Recomputed Options::*>;
 
 /// One line of the table that the parser and the help text are made of. A row without a field is a heading.
 struct Option {
@@ -92,17 +99,23 @@ struct Option {
   std::int64_t alone = 0;              // the number that the name alone means; 0: a value is required
 };
 
-inline constexpr double huge = 1 << 30;
-
 inline constexpr auto table = std::to_array<Option>({
     {"text"},
     {"--text", "FILE...", "files to learn from, as bytes; a tenth is held out", &Options::text, 0, 0, false,
      "the Debian package fortunes"},
     {"parallelism"},
-    {"--ranks", "N", "ranks, each a thread", &Options::ranks, 1, most_ranks, false, "dp * tp, or 1"},
-    {"--dp", "N", "groups that share one batch, by its sequences", &Options::dp, 1, most_ranks, false, "ranks / tp"},
+    {"--ranks", "N", "ranks, each a thread", &Options::ranks, 1, most_ranks, false, "dp * cp * tp, or 1"},
+    {"--dp", "N", "groups that share one batch, by its sequences", &Options::dp, 1, most_ranks, false,
+     "ranks / (cp * tp)"},
+    {"--cp", "N", "groups that share one sequence: keys and values go round a ring", &Options::cp, 1, most_ranks, false,
+     "1"},
     {"--tp", "N", "ranks that share one model, by its heads and widths", &Options::tp, 1, most_ranks, false,
-     "ranks / dp, or 1"},
+     "ranks / (dp * cp), or 1"},
+    {"--zero", "0|1|2|3", "what dp * cp ranks split: 1 optimizer state, 2 and gradients, 3 and parameters",
+     &Options::zero, 0, 3},
+    {"--bucket", "BYTES", "least to reduce and gather at once, in whole blocks; 0: each block alone", &Options::bucket,
+     0, huge * 1024},
+    {"--prefetch", "N", "units that --zero 3 gathers ahead of the one in use", &Options::prefetch, 0, 1024},
     {"--deadline", "SECONDS", "longest wait of one rank for another; 0 for none", &Options::deadline, 0},
     {"model"},
     {"--hidden", "N", "width of the residual stream", &Options::hidden, 1, 65536},
@@ -111,10 +124,14 @@ inline constexpr auto table = std::to_array<Option>({
     {"--ffn", "N", "width of the MLP", &Options::ffn, 1, 1 << 20, false, "4 * hidden"},
     {"--sequence", "N", "bytes that the model sees at once", &Options::sequence, 1, 1 << 20},
     {"--vocab", "N", "number of tokens; bytes of the text must be below", &Options::vocab, 2, 1 << 20},
-    {"--element", "f32|f64", "arithmetic of the whole training", &Options::element},
+    {"--precision", "TYPE", "f32, f64, or bf16 with a master and moments in f32", &Options::precision},
+    {"--recompute", "WHAT", "again in the backward instead of kept: none, selective (scores) or full",
+     &Options::recompute},
     {"training"},
     {"--steps", "N", "optimizer steps", &Options::steps, 0, huge},
     {"--batch", "N", "sequences per step, over all ranks", &Options::batch, 1, 1 << 20},
+    {"--accumulate", "N", "micro-batches per step; only the last one sums gradients, but for --zero 2 and 3",
+     &Options::accumulate, 1, 1 << 20},
     {"--learning-rate", "X", "largest step of AdamW", &Options::learning_rate, 0},
     {"--warmup", "N", "steps until the learning rate is reached", &Options::warmup, 0, huge},
     {"--weight-decay", "X", "decay of the weights, not of biases and gains", &Options::weight_decay, 0},
@@ -125,6 +142,8 @@ inline constexpr auto table = std::to_array<Option>({
     {"--check", "[STEPS]", "compare the first STEPS steps with training on one rank; alone: all", &Options::check, 0,
      huge, false, "0", whole_run},
     {"--evaluate-every", "N", "steps between held-out losses; 0 for one at the end", &Options::evaluate_every, 0, huge},
+    {"--trace", "FILE", "timeline of the last three steps on all ranks, for ui.perfetto.dev", &Options::trace, 0, 0,
+     false, "none"},
     {"--sample", "BYTES", "length of the text written at the end", &Options::sample, 0, huge},
     {"--prompt", "TEXT", "beginning of that text", &Options::prompt, 0, 0, false, "a line break"},
     {"--temperature", "X", "spread of the sample; 0 always takes the likeliest byte", &Options::temperature, 0},
@@ -181,11 +200,20 @@ T read_number(const Option& option, std::string_view text) {
   return value;
 }
 
-inline Precision read_precision(std::string_view text) {
-  if (text == "f32") return Precision::f32;
-  if (text == "f64") return Precision::f64;
-  throw UsageError("--element " + quoted(text) + " is not known; give f32 or f64");
+/// One of some words.
+template <class T, std::size_t n>
+T read_word(const Option& option, std::string_view text, const std::pair<const char*, T> (&words)[n]) {
+  std::string all;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (text == words[i].first) return words[i].second;
+    all.append(i == 0 ? "" : i + 1 < n ? ", " : " or ").append(words[i].first);
+  }
+  throw UsageError(std::string(option.name) + " " + quoted(text) + " is not known; give " + all);
 }
+inline constexpr std::pair<const char*, Precision> precisions[] = {
+    {"f32", Precision::f32}, {"bf16", Precision::bf16}, {"f64", Precision::f64}};
+inline constexpr std::pair<const char*, Recomputed> recomputations[] = {
+    {"none", Recomputed::none}, {"selective", Recomputed::selective}, {"full", Recomputed::full}};
 
 /// Edit distance: insertions, deletions, replacements and swaps of neighbours.
 inline std::size_t distance(std::string_view a, std::string_view b) {
@@ -234,38 +262,45 @@ inline const Option& find_option(std::string_view name) {
                    (meant.empty() ? "--help lists all" : "did you mean " + std::string(meant) + "?"));
 }
 
-/// ranks, dp and tp from those of the three that were given.
+/// ranks, dp and tp from those of the three that were given, and from cp.
 inline void complete_layout(Options& o) {
   const auto text = [](int value) { return std::to_string(value); };
-  const auto divide = [&](int part, const char* part_name) {
-    if (o.ranks % part != 0) {
+  const std::string by_cp = o.cp == 0 ? "" : " times --cp " + text(o.cp);
+  o.cp = std::max(o.cp, 1);
+  const auto divide = [&](int part, const std::string& part_name) {
+    const int parts = part * o.cp;
+    if (o.ranks % parts != 0) {
       std::string divisors;
       for (int d = 1; d <= o.ranks; ++d) {
         if (o.ranks % d == 0) divisors += (divisors.empty() ? "" : ", ") + text(d);
       }
-      throw UsageError("--ranks " + text(o.ranks) + " cannot be split into groups by " + part_name + " " + text(part) +
-                       "; " + part_name + " must be one of " + divisors);
+      const std::string groups = part_name.empty() ? "--cp " + text(o.cp) : part_name + " " + text(part) + by_cp;
+      throw UsageError("--ranks " + text(o.ranks) + " cannot be split into groups by " + groups + "; " +
+                       (part_name.empty() ? "--cp"
+                        : by_cp.empty()   ? part_name
+                                          : "the product") +
+                       " must be one of " + divisors);
     }
-    return o.ranks / part;
+    return o.ranks / parts;
   };
   if (o.ranks != 0 && o.dp != 0 && o.tp != 0) {
-    if (o.dp * o.tp != o.ranks) {
-      throw UsageError("--dp " + text(o.dp) + " times --tp " + text(o.tp) + " is " + text(o.dp * o.tp) +
-                       " ranks, but --ranks is " + text(o.ranks) + "; leave one of the three out");
+    if (o.dp * o.cp * o.tp != o.ranks) {
+      throw UsageError("--dp " + text(o.dp) + by_cp + " times --tp " + text(o.tp) + " is " + text(o.dp * o.cp * o.tp) +
+                       " ranks, but --ranks is " + text(o.ranks) + "; leave one of them out");
     }
   } else if (o.ranks != 0 && o.tp != 0) {
     o.dp = divide(o.tp, "--tp");
   } else if (o.ranks != 0 && o.dp != 0) {
     o.tp = divide(o.dp, "--dp");
   } else if (o.ranks != 0) {
-    o.dp = o.ranks;
+    o.dp = divide(1, "");
     o.tp = 1;
   } else {
     o.dp = std::max(o.dp, 1);
     o.tp = std::max(o.tp, 1);
-    o.ranks = o.dp * o.tp;
+    o.ranks = o.dp * o.cp * o.tp;
     if (o.ranks > most_ranks) {
-      throw UsageError("--dp " + text(o.dp) + " times --tp " + text(o.tp) + " is " + text(o.ranks) +
+      throw UsageError("--dp " + text(o.dp) + by_cp + " times --tp " + text(o.tp) + " is " + text(o.ranks) +
                        " ranks, and this example runs at most " + text(most_ranks) +
                        " (each rank is a thread of this process and spins while it waits)");
     }
@@ -289,10 +324,27 @@ inline void complete(Options& o) {
                      " ranks; give --heads of at least " + std::to_string(o.tp) + " or --tp of at most " +
                      std::to_string(o.heads));
   }
-  if (o.batch < o.dp) {
-    throw UsageError("--batch " + std::to_string(o.batch) + " cannot be split over --dp " + std::to_string(o.dp) +
-                     " groups, which need a sequence each; give --batch of at least " + std::to_string(o.dp) +
-                     " or --dp of at most " + std::to_string(o.batch));
+  if (o.accumulate > o.batch) {
+    throw UsageError("--batch " + std::to_string(o.batch) + " cannot be split into --accumulate " +
+                     std::to_string(o.accumulate) +
+                     " micro-batches, which need a sequence each; give --accumulate of at "
+                     "most " +
+                     std::to_string(o.batch));
+  }
+  if (const std::int64_t least = o.batch / o.accumulate; least < o.dp) {
+    const std::string of = o.accumulate == 1 ? "" : " in --accumulate " + std::to_string(o.accumulate) + " parts";
+    throw UsageError("--batch " + std::to_string(o.batch) + of + " cannot be split over --dp " + std::to_string(o.dp) +
+                     " groups, which need a sequence each; give --batch of at least " +
+                     std::to_string(o.dp * o.accumulate) + " or --dp of at most " + std::to_string(least));
+  }
+  if (o.sequence < 2 * o.cp && o.cp > 1) {
+    throw UsageError("--sequence " + std::to_string(o.sequence) + " is too short for --cp " + std::to_string(o.cp) +
+                     " ranks, each of which has an early and a late part of it; give --sequence of at least " +
+                     std::to_string(2 * o.cp) + " or a smaller --cp");
+  }
+  if (o.recompute == Recomputed::selective && o.cp > 1) {
+    throw UsageError("--recompute selective drops the scores of attention, and with --cp " + std::to_string(o.cp) +
+                     " none are kept anyway; give none or full");
   }
   if (o.sample > 0 && o.prompt.empty()) {
     throw UsageError("--prompt is empty, and the sample needs a byte to begin with; give one or more, or --sample 0");
@@ -351,7 +403,12 @@ inline Options parse_options(const std::vector<std::string>& arguments) {
     }
     const std::string value = attached ? attached_value : arguments[++i];
     if (const auto* text = std::get_if<std::string Options::*>(&option.field)) o.** text = value;
-    if (const auto* kind = std::get_if<Precision Options::*>(&option.field)) o.** kind = detail::read_precision(value);
+    if (const auto* kind = std::get_if<Precision Options::*>(&option.field)) {
+      o.** kind = detail::read_word(option, value, detail::precisions);
+    }
+    if (const auto* kind = std::get_if<Recomputed Options::*>(&option.field)) {
+      o.** kind = detail::read_word(option, value, detail::recomputations);
+    }
     if (const auto* n = std::get_if<int Options::*>(&option.field)) o.** n = detail::read_number<int>(option, value);
     if (const auto* n = std::get_if<std::int64_t Options::*>(&option.field)) {
       o.** n = detail::read_number<std::int64_t>(option, value);
@@ -387,7 +444,9 @@ inline std::string help_text(std::string_view program) {
       if (const auto* n = std::get_if<std::int64_t Options::*>(&option.field)) standard = std::to_string(defaults.**n);
       if (const auto* n = std::get_if<std::uint64_t Options::*>(&option.field)) standard = std::to_string(defaults.**n);
       if (const auto* x = std::get_if<double Options::*>(&option.field)) standard = detail::number(defaults.**x);
+      if (const auto* n = std::get_if<int Options::*>(&option.field)) standard = std::to_string(defaults.**n);
       if (std::holds_alternative<Precision Options::*>(option.field)) standard.append("f32");
+      if (std::holds_alternative<Recomputed Options::*>(option.field)) standard.append("none");
     }
     text += left + option.help;
     if (!standard.empty()) text.append(" (").append(standard).append(")");

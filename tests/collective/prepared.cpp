@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "../support/sanitized.hpp"
 #include "meshwise/collective/all_gather.hpp"
 #include "meshwise/collective/all_reduce.hpp"
 #include "meshwise/collective/barrier.hpp"
@@ -16,18 +17,18 @@
 using namespace test;
 
 // Counts what a rank allocates; sanitizers bring an operator new of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MESHWISE_TEST_SANITIZED
 namespace {
 thread_local int allocations = 0;
 }
 
-void* operator new(std::size_t bytes) {
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 TEST_CASE("nothing is allocated once a call of its kind and size has been made") {
   for (const int ranks : {1, 2, 5}) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../support/sanitized.hpp"
 #include "meshwise/collective/all_gather.hpp"
 #include "meshwise/collective/all_gather_v.hpp"
 #include "meshwise/collective/all_reduce.hpp"
@@ -34,13 +35,6 @@
 #include "meshwise/collective/scatter_v.hpp"
 #include "support.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MESHWISE_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MESHWISE_TEST_SANITIZED 1
-#endif
-#endif
 #ifdef MESHWISE_TEST_SANITIZED
 // From sanitizer/allocator_interface.h, which GCC does not install.
 extern "C" std::size_t __sanitizer_get_current_allocated_bytes();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "../support/sanitized.hpp"
 #include "cases.hpp"
 #include "meshwise/collective/all_reduce.hpp"
 #include "meshwise/core/error.hpp"
@@ -18,11 +19,7 @@ namespace conformance {
 namespace {
 
 /// How many samples are run, with consecutive seeds.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t samples = 1;
-#else
-constexpr std::uint64_t samples = 2;
-#endif
+constexpr std::uint64_t samples = building::sanitized ? 1 : 2;
 
 /// Cases that have found faults, which samples do not meet with certainty.
 constexpr const char* once_wrong[] = {

@@ -44,7 +44,12 @@ TEST_CASE("options: the defaults run on one rank") {
   CHECK(o.ffn == 4 * o.hidden);
   CHECK(o.vocab == 256);
   CHECK(o.check == 0);
-  CHECK(o.element == gpt::Precision::f32);
+  CHECK(o.cp == 1);
+  CHECK(o.zero == 0);
+  CHECK(o.accumulate == 1);
+  CHECK(o.precision == gpt::Precision::f32);
+  CHECK(o.recompute == gpt::Recomputed::none);
+  CHECK(o.trace.empty());
   CHECK(!o.quiet);
   CHECK(!o.help);
 }
@@ -55,7 +60,7 @@ TEST_CASE("options: every value arrives, with a space or an equals sign") {
                          "b",
                          "c d",
                          "--ranks",
-                         "6",
+                         "12",
                          "--dp",
                          "3",
                          "--tp",
@@ -71,7 +76,7 @@ TEST_CASE("options: every value arrives, with a space or an equals sign") {
                          "--sequence",
                          "33",
                          "--batch",
-                         "4",
+                         "8",
                          "--vocab",
                          "257",
                          "--steps",
@@ -100,8 +105,22 @@ TEST_CASE("options: every value arrives, with a space or an equals sign") {
                          "-x y",
                          "--evaluate-every",
                          "2",
-                         "--element",
+                         "--precision",
                          "f64",
+                         "--cp",
+                         "2",
+                         "--zero",
+                         "3",
+                         "--bucket",
+                         "1000000",
+                         "--prefetch",
+                         "2",
+                         "--recompute",
+                         "full",
+                         "--accumulate",
+                         "2",
+                         "--trace",
+                         "a file",
                          "--deadline",
                          "1.5",
                          "--quiet"};
@@ -114,7 +133,7 @@ TEST_CASE("options: every value arrives, with a space or an equals sign") {
   for (const Arguments& arguments : {spaced, joined}) {
     const gpt::Options o = parse(arguments);
     CHECK(o.text == Arguments{"a", "b", "c d"});
-    CHECK(o.ranks == 6);
+    CHECK(o.ranks == 12);
     CHECK(o.dp == 3);
     CHECK(o.tp == 2);
     CHECK(o.hidden == 60);
@@ -123,7 +142,7 @@ TEST_CASE("options: every value arrives, with a space or an equals sign") {
     CHECK(o.layers == 2);
     CHECK(o.ffn == 7);
     CHECK(o.sequence == 33);
-    CHECK(o.batch == 4);
+    CHECK(o.batch == 8);
     CHECK(o.vocab == 257);
     CHECK(o.steps == 9);
     CHECK(o.learning_rate == 1e-2);
@@ -138,7 +157,14 @@ TEST_CASE("options: every value arrives, with a space or an equals sign") {
     CHECK(o.top_k == 8);
     CHECK(o.prompt == "-x y");
     CHECK(o.evaluate_every == 2);
-    CHECK(o.element == gpt::Precision::f64);
+    CHECK(o.precision == gpt::Precision::f64);
+    CHECK(o.cp == 2);
+    CHECK(o.zero == 3);
+    CHECK(o.bucket == 1000000);
+    CHECK(o.prefetch == 2);
+    CHECK(o.recompute == gpt::Recomputed::full);
+    CHECK(o.accumulate == 2);
+    CHECK(o.trace == "a file");
     CHECK(o.deadline == 1.5);
     CHECK(o.quiet);
   }
@@ -184,10 +210,19 @@ TEST_CASE("options: the layout is completed from what is given") {
   CHECK(parse({"--tp", "4"}).ranks == 4);
   refuses("is 6 ranks, but --ranks is 4", {"--ranks", "4", "--dp", "2", "--tp", "3"});
   refuses("--dp must be one of 1, 2, 3, 6", {"--ranks", "6", "--dp", "4"});
+  const gpt::Options with_context = parse({"--ranks", "8", "--cp", "2", "--tp", "2"});
+  CHECK(with_context.dp == 2);
+  CHECK(parse({"--ranks", "8", "--cp", "4"}).dp == 2);
+  CHECK(parse({"--ranks", "8", "--cp", "2", "--dp", "2"}).tp == 2);
+  CHECK(parse({"--cp", "3", "--tp", "2"}).ranks == 6);
+  refuses("--dp 2 times --cp 2 times --tp 3 is 12 ranks, but --ranks is 4",
+          {"--ranks=4", "--dp=2", "--tp=3", "--cp=2"});
+  refuses("by --dp 3 times --cp 3; the product must be one of 1, 2, 3, 6", {"--ranks", "6", "--dp", "3", "--cp", "3"});
+  refuses("--cp must be one of 1, 2, 3, 6", {"--ranks", "6", "--cp", "4"});
 }
 
 TEST_CASE("options: no ranks and too many") {
-  for (const char* name : {"--ranks", "--dp", "--tp"}) {
+  for (const char* name : {"--ranks", "--dp", "--cp", "--tp"}) {
     refuses("must be at least 1 and at most 64", {name, "0"});
     refuses("must be at least 1 and at most 64", {name, "-2"});
     refuses("must be at least 1 and at most 64", {name, "65"});
@@ -203,6 +238,12 @@ TEST_CASE("options: sizes that cannot be split") {
   refuses("--heads 7 would work", {"--hidden", "7", "--heads", "9"});
   refuses("give --heads of at least 3 or --tp of at most 2", {"--hidden", "64", "--heads", "2", "--tp", "3"});
   refuses("give --batch of at least 4 or --dp of at most 3", {"--batch", "3", "--dp", "4"});
+  refuses("--batch 12 in --accumulate 4 parts cannot be split over --dp 4 groups", {"--accumulate", "4", "--dp", "4"});
+  refuses("give --batch of at least 16 or --dp of at most 3", {"--accumulate", "4", "--dp", "4"});
+  refuses("give --accumulate of at most 12", {"--accumulate", "13"});
+  refuses("give --sequence of at least 6 or a smaller --cp", {"--cp", "3", "--sequence", "5"});
+  refuses("--recompute selective drops the scores of attention, and with --cp 2 none are kept anyway",
+          {"--cp", "2", "--recompute", "selective"});
   // Uneven vocab, sequence, ffn and batch are no reason to refuse.
   CHECK(complaint({"--tp=3", "--heads=4", "--vocab=257", "--sequence=2", "--ffn=1", "--dp=3", "--batch=4"}) ==
         "accepted");
@@ -224,7 +265,11 @@ TEST_CASE("options: values that cannot be meant") {
   refuses("--seed -1 is out of range; it must be at least 0", {"--seed", "-1"});
   refuses("--seed 18446744073709551616 is out of range; it must be at most 1.8", {"--seed", "18446744073709551616"});
   refuses("--seed '-' is not a whole number", {"--seed=-"});
-  refuses("give f32 or f64", {"--element", "float"});
+  refuses("--precision 'float' is not known; give f32, bf16 or f64", {"--precision", "float"});
+  refuses("--recompute 'some' is not known; give none, selective or full", {"--recompute", "some"});
+  refuses("--zero 4 is out of range; it must be at least 0 and at most 3", {"--zero", "4"});
+  refuses("--accumulate 0 is out of range; it must be at least 1", {"--accumulate", "0"});
+  refuses("--bucket -1 is out of range; it must be at least 0", {"--bucket", "-1"});
   refuses("--vocab 1 is out of range", {"--vocab", "1"});
   refuses("--prompt has byte 90, but --vocab 90 ends at 89", {"--vocab", "90", "--prompt", "AZ"});
   refuses("--prompt is empty", {"--prompt="});

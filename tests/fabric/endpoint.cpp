@@ -28,12 +28,12 @@ class Notes final : public Endpoint {
     notes_.push_back(std::string("run ") + call.verb + " on " + std::to_string(call.shape.ranks));
     return false;
   }
-  std::unique_ptr<Running> start(const Call& call) override {
+  Owned<Running> start(const Call& call) override {
     notes_.push_back(std::string("start ") + call.verb);
     return nullptr;
   }
-  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void*, std::size_t bytes,
-                                     double seconds) override {
+  Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void*, std::size_t bytes,
+                           double seconds) override {
     notes_.push_back(std::string(verb) + " " + std::to_string(bytes) + " to " + std::to_string(to) + " tag " +
                      std::to_string(tag) + " within " + std::to_string(static_cast<int>(deadline(seconds))));
     class Done final : public Sending {
@@ -46,7 +46,7 @@ class Notes final : public Endpoint {
     notes_.push_back(std::string(verb) + " " + std::to_string(bytes) + " from " + std::to_string(from));
   }
   bool try_receive(const char*, int, std::uint64_t, void*, std::size_t) override { return false; }
-  std::unique_ptr<Endpoint> split(int color, int) override {
+  Owned<Endpoint> split(int color, int) override {
     if (color < 0) return nullptr;
     return std::make_unique<Notes>(notes_, 0, 1);
   }

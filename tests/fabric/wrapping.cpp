@@ -23,14 +23,10 @@ namespace {
 /// Changes nothing, and counts the groups that it wraps.
 class Plain final : public WrappingEndpoint {
  public:
-  Plain(std::unique_ptr<Endpoint> inner, int& groups) : WrappingEndpoint(std::move(inner)), groups_(groups) {
-    ++groups_;
-  }
+  Plain(Owned<Endpoint> inner, int& groups) : WrappingEndpoint(std::move(inner)), groups_(groups) { ++groups_; }
 
  private:
-  std::unique_ptr<Endpoint> wrap(std::unique_ptr<Endpoint> child) override {
-    return std::make_unique<Plain>(std::move(child), groups_);
-  }
+  Owned<Endpoint> wrap(Owned<Endpoint> child) override { return std::make_unique<Plain>(std::move(child), groups_); }
 
   int& groups_;
 };
@@ -43,7 +39,7 @@ Communicator wrapped(Communicator&& communicator, int& groups) {
 Traffic program(Communicator& communicator) {
   const int ranks = communicator.size(), me = communicator.rank();
   std::vector<std::unique_ptr<calls::Case>> cases;
-  std::vector<std::unique_ptr<Running>> running;
+  std::vector<Owned<Running>> running;
   for (const Operation operation : calls::operations) {
     for (const std::size_t count : {std::size_t{0}, std::size_t{7}, std::size_t{5000}}) {
       for (const bool blocking : {true, false}) {

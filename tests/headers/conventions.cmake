@@ -22,13 +22,13 @@ set(floor_blas ${floor_tensor} tensor)
 
 # Identifiers that belong to the compiler or the platform and may be used though they look reserved.
 set(reserved_allowed
-  "__(builtin_[a-z0-9_]+|attribute__|restrict__|asm__|volatile__|extension__|vector_size__|may_alias__|aligned__|target__|always_inline__|noinline__|visibility__)"
+  "__(builtin_[a-z0-9_]+|atomic_[a-z]+_fetch|ATOMIC_[A-Z_]+|attribute__|restrict__|asm__|volatile__|extension__|vector_size__|may_alias__|aligned__|target__|always_inline__|noinline__|visibility__)"
   "__(x86_64__|i386__|aarch64__|PRETTY_FUNCTION__|get_cpuid[a-z_]*|ARM_NEON|GNUC__|GNUC_MINOR__|clang__|clang_major__|cplusplus|linux__|SIZEOF_INT128__|int128|has_builtin|has_include|has_feature|has_attribute|SANITIZE_THREAD__|SANITIZE_ADDRESS__|CUDACC__|CUDA_ARCH__|NVCC__|BYTE_ORDER__|ORDER_LITTLE_ENDIAN__)"
   "_(SC_[A-Z0-9_]+|Float16|Static_assert|Pragma|Exit|Noreturn)"
   "__(host__|device__|global__|forceinline__|m[0-9]+[a-z]*)")
 
 # What every program would pay for that includes the umbrella. The fabrics, which only few files include, may use them.
-string(JOIN "|" costly algorithm chrono cmath deque fstream functional future iomanip istream list locale map ostream random
+string(JOIN "|" costly algorithm chrono cmath deque fstream functional future iomanip istream list locale map memory ostream random
   ranges set sstream thread unordered_map unordered_set variant)
 
 set(breaches "")
@@ -90,7 +90,7 @@ foreach(file IN LISTS files)
     elseif(include MATCHES "<(iostream|regex|filesystem|bits/.*|immintrin\\.h)>" OR include MATCHES "<meshwise/")
       breach("${include}: not in a public header")
     elseif(include MATCHES "<(${costly})>" AND NOT file MATCHES "^include/meshwise/fabric/")
-      breach("${include}: as large as ten of ours; see core/detail/ (list, sort, sorted) and core/math.hpp")
+      breach("${include}: as large as ten of ours; see core/owned.hpp, core/math.hpp and core/detail/ (list, shared, sort, sorted)")
     endif()
   endforeach()
 

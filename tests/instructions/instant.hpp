@@ -68,10 +68,10 @@ class Instant final : public Endpoint {
   }
 
   /// A group of the same ranks: nobody else is there to be asked.
-  std::unique_ptr<Endpoint> split(int, int) override { return std::make_unique<Instant>(rank(), size()); }
+  Owned<Endpoint> split(int, int) override { return std::make_unique<Instant>(rank(), size()); }
 
-  std::unique_ptr<Running> start(const Call&) override { refuse("start", "an operation that is started"); }
-  std::unique_ptr<Sending> post_send(const char* verb, int, std::uint64_t, const void*, std::size_t, double) override {
+  Owned<Running> start(const Call&) override { refuse("start", "an operation that is started"); }
+  Owned<Sending> post_send(const char* verb, int, std::uint64_t, const void*, std::size_t, double) override {
     refuse(verb, "a message");
   }
   void receive(const char* verb, int, std::uint64_t, void*, std::size_t, double) override { refuse(verb, "a message"); }

@@ -27,7 +27,7 @@ template <class Rule, class... Ps>
 using By = Over<double, Query, Shard<batch, dp>, Shard<seq, Rule>, Ps...>;
 template <class Rule, class... Ps>
 using KeysBy = Over<double, Keys, Shard<batch, dp>, Shard<key<seq>, Rule>, Ps...>;
-using WithQueries = detail::by_heads;
+using WithQueries = detail::where_queries_go;
 
 TEST_CASE("attention by heads is attention: uneven heads and sequences, more ranks than heads, every rule") {
   for (int n = 1; n <= 5; ++n) {

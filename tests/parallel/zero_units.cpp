@@ -188,6 +188,50 @@ TEST_CASE("zero: a unit that is used twice has the sum of its gradients") {
   }
 }
 
+TEST_CASE("zero: a unit that is used twice is reduced once in each micro-batch, with the same bits in all stages") {
+  constexpr std::size_t tied_size = 7, inner_size = 5;
+  const auto rough = [](const Grid& mesh, std::size_t n, std::uint64_t seed) {
+    OwedOf<Line> g = gradient<Line>(mesh, {n}, seed);
+    for (double& v : g.mutable_local()) v = 0.1 * v + 1e-3;  // so that the order of additions shows
+    return g;
+  };
+  for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 1}, Ranks{4, 1}, Ranks{3, 2}}) {
+    on_grid(ranks, [&](const Grid& mesh) {
+      std::vector<double> usual;
+      with_stages([&]<class Stage>(std::type_identity<Stage>, const std::string& what) {
+        Zero<Stage, double, Grid> zero(mesh);
+        zero.begin_unit();
+        const auto tied = zero.add(random<Line>(mesh, {tied_size}, 1));
+        zero.begin_unit();
+        const auto inner = zero.add(random<Line>(mesh, {inner_size}, 2));
+        zero.set_order({0, 1, 0});
+        for (const std::size_t u : {0U, 1U, 0U}) zero.forward(u, [](const auto&) {});
+        const Traffic sent = traffic_of<dp>(mesh, [&] {
+          std::uint64_t seed = 10;
+          for (const std::size_t u : {0U, 1U, 0U}) {
+            zero.backward(u, [&](const auto&, auto& g) {
+              if (u == 0) g.add(tied, rough(mesh, tied_size, seed++));
+              if (u == 1) g.add(inner, rough(mesh, inner_size, seed++));
+            });
+          }
+          zero.finish();
+        });
+        std::vector<double> all;
+        for (const auto& values : gradients_of(mesh, zero)) all = joined(std::move(all), values);
+        if (usual.empty()) usual = all;
+        require(all == usual, what + ": other bits");
+        // Of stage 3 the parameters too: those of the unit that is dropped between its uses, and what was not kept.
+        const std::uint64_t gathered = std::is_same_v<Stage, Zero3<dp>>              ? 2 * tied_size + inner_size
+                                       : std::is_same_v<Stage, Zero3Unresharded<dp>> ? tied_size
+                                                                                     : 0;
+        const std::uint64_t sums = (std::is_same_v<Stage, DataParallel<dp>> ? 2 : 1) * (tied_size + inner_size);
+        const auto n = static_cast<std::uint64_t>(mesh.size<dp>()), t = static_cast<std::uint64_t>(mesh.size<tp>());
+        require(sum_over_ranks(mesh, sent.volume) == t * (n - 1) * (sums + gathered) * sizeof(double), what + ": sent");
+      });
+    });
+  }
+}
+
 TEST_CASE("zero: the norm is that of the distinct elements, whatever the stage and the other axes") {
   for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 1}, Ranks{2, 3}, Ranks{3, 2}, Ranks{1, 4}}) {
     on_grid(ranks, [](const Grid& mesh) {

@@ -42,7 +42,7 @@ struct Fate {
 class Mortal final : public Endpoint {
  public:
   /// owned: null where somebody else owns the inner one.
-  Mortal(Endpoint& inner, std::shared_ptr<Fate> fate, std::unique_ptr<Endpoint> owned = nullptr)
+  Mortal(Endpoint& inner, std::shared_ptr<Fate> fate, Owned<Endpoint> owned = nullptr)
       : Endpoint(inner.rank(), inner.size()), owned_(std::move(owned)), inner_(&inner), fate_(std::move(fate)) {
     set_deadline(inner.deadline());
     set_axis(inner.axis());
@@ -51,9 +51,9 @@ class Mortal final : public Endpoint {
   Capabilities capabilities() const override { return inner_->capabilities(); }
   bool run(const Call& call) override { return living().run(call); }
   std::uint64_t digest(const Call& call) const override { return inner_->digest(call); }
-  std::unique_ptr<Running> start(const Call& call) override { return living().start(call); }
-  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
-                                     double seconds) override {
+  Owned<Running> start(const Call& call) override { return living().start(call); }
+  Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
+                           double seconds) override {
     return living().post_send(verb, to, tag, data, bytes, seconds);
   }
   void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes, double seconds) override {
@@ -63,7 +63,7 @@ class Mortal final : public Endpoint {
     return inner_->try_receive(verb, from, tag, data, bytes);  // how often it is asked is a matter of luck
   }
   std::string explain(const Question& question) override { return inner_->explain(question); }
-  std::unique_ptr<Endpoint> split(int color, int key) override {
+  Owned<Endpoint> split(int color, int key) override {
     auto end = living().split(color, key);
     if (end == nullptr) return nullptr;
     Endpoint& inner = *end;
@@ -90,7 +90,7 @@ class Mortal final : public Endpoint {
     for (Expectation* one : gone(expectations(), inner_->expectations())) inner_->expect(*one);
   }
 
-  std::unique_ptr<Endpoint> owned_;
+  Owned<Endpoint> owned_;
   Endpoint* inner_;
   std::shared_ptr<Fate> fate_;
 };

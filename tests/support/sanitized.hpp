@@ -2,16 +2,18 @@
 // Whether a sanitizer watches: tests whose time would only show the same code to it again do with less.
 #pragma once
 
-namespace building {
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool sanitized = true;
+#define MESHWISE_TEST_SANITIZED 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool sanitized = true;
-#else
-inline constexpr bool sanitized = false;
+#define MESHWISE_TEST_SANITIZED 1
 #endif
+#endif
+
+namespace building {
+
+#ifdef MESHWISE_TEST_SANITIZED
+inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;
 #endif

@@ -9,18 +9,19 @@
 #include <string>
 #include <utility>
 
+#include "../support/sanitized.hpp"
 #include "meshwise/tensor/convert.hpp"
 #include "meshwise/tensor/inside.hpp"
 #include "meshwise/tensor/rename.hpp"
 #include "pieces.hpp"
 
 // Counts what a rank allocates; sanitizers bring an operator new of their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef MESHWISE_TEST_SANITIZED
 namespace {
 thread_local int allocations = 0;
 }
 
-void* operator new(std::size_t bytes) {
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();

@@ -142,6 +142,26 @@ TEST_CASE("a gradient of other extents is an error") {
 
 using namespace meshwise;
 
+TEST_CASE("what is masked does not count, whatever it is, and has no probability, even in a row of NaN") {
+  test::on_grid({1, 1}, [](const test::Rank& rank) {
+    using X = Tensor<float, Dims<seq, key<seq>>, Layout<test::Grid>>;
+    constexpr std::size_t n = 11;  // not whole vectors
+    for (const float visible : {0.5F, std::nanf("")}) {
+      const auto x = rank.fill<X>(
+          {n, n}, [&](std::size_t i) { return static_cast<double>(i % n <= i / n ? visible : std::nanf("")); });
+      const auto p = causal_softmax<seq>(x);
+      for (std::size_t i = 0; i < n * n; ++i) {
+        const float found = p.local()[i];
+        if (i % n > i / n) {
+          CHECK(found == 0.0F);
+        } else {
+          CHECK((std::isnan(visible) ? std::isnan(found) : found * static_cast<float>(i / n + 1) > 0.999F));
+        }
+      }
+    }
+  });
+}
+
 TEST_CASE("a NaN makes its row NaN and no other") {
   test::on_grid({1, 1}, [](const test::Rank& rank) {
     using X = Tensor<float, Dims<batch, hidden>, Layout<test::Grid>>;

@@ -105,7 +105,8 @@ TEST_CASE("global norm: the same bits in every layout, on any number of ranks, i
   for (const Ranks ranks : {Ranks{1, 1}, Ranks{2, 3}, Ranks{4, 2}, Ranks{1, 5}, Ranks{7, 1}}) {
     on_grid(ranks, [&](const Grid& mesh) {
       const auto check = [&](auto first, auto second) {
-        const auto a = floats(mesh, 1, first), c = floats(mesh, 3, second);
+        const auto a = floats(mesh, 1, first);
+        const auto c = floats(mesh, 3, second);
         const double forwards = GlobalNorm<Grid>(mesh).add(a).add(c).norm();
         require(GlobalNorm<Grid>(mesh).add(c).add(a).norm() == forwards, "order");
         if (mesh.world().size() == 1) {

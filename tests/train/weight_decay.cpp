@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "../parallel/support.hpp"
+#include "meshwise/fabric/dry/launch.hpp"
 
 namespace {
 
@@ -98,5 +99,25 @@ TEST_CASE("weight decay: ranges that overlap, are out of order or leave the vect
       require(whole(w) == before, "nothing is updated");
     }
     adamw_step(w, w, state, 1, {}, 1.0, std::vector<Range>{{0, 8}, {8, 0}});
+  });
+}
+
+TEST_CASE("weight decay: a dry step touches no element, and still refuses ranges that are out of order") {
+  launch_dry(3, [](Communicator& world) {
+    const Grid mesh(world, {3, 1});
+    using T = Flat<float, Shard<flat, dp>>;
+    const std::size_t n = std::size_t{1} << 30;
+    T w(mesh, {n});
+    AdamWState<T> state(w);
+    const std::size_t before = mesh.memory().total().current;
+    adamw_step(w, T(mesh, {n}), state, 1, {}, 1.0, std::vector<Range>{{0, 8}, {n / 2, n / 4}});
+    require(mesh.memory().total().current == before, "bytes");
+    bool refused = false;
+    try {
+      adamw_step(w, w, state, 1, {}, 1.0, std::vector<Range>{{8, 8}, {0, 8}});
+    } catch (const Error&) {
+      refused = true;
+    }
+    require(refused, "ranges that are out of order");
   });
 }

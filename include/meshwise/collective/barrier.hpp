@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "meshwise/collective/detail/verbs.hpp"
+#include "meshwise/core/detail/shared.hpp"
 
 namespace meshwise {
 
@@ -17,9 +17,9 @@ inline void describe_barrier(Request& request, const CollectiveOptions& options)
   request.call.deadline = options.deadline;
 }
 
-inline std::shared_ptr<RequestTask> barrier_task(const char* verb, Communicator& communicator,
-                                                 const CollectiveOptions& options) {
-  auto task = std::make_shared<RequestTask>(communicator.endpoint(verb), verb);
+inline Shared<RequestTask> barrier_task(const char* verb, Communicator& communicator,
+                                        const CollectiveOptions& options) {
+  Shared<RequestTask> task(new RequestTask(communicator.endpoint(verb), verb));
   describe_barrier(task->request, options);
   return task;
 }

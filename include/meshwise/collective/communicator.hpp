@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "meshwise/collective/detail/workspace.hpp"
 #include "meshwise/collective/volume.hpp"
 #include "meshwise/core/error.hpp"
+#include "meshwise/core/owned.hpp"
 #include "meshwise/fabric/endpoint.hpp"
 
 namespace meshwise {
@@ -28,7 +28,7 @@ namespace meshwise {
 class Communicator {
  public:
   Communicator() = default;
-  explicit Communicator(std::unique_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  explicit Communicator(Owned<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
 
   bool empty() const { return endpoint_ == nullptr; }
 
@@ -121,7 +121,7 @@ class Communicator {
   }
 
   /// Gives the fabric's side away, to be wrapped by another one (see WrappingEndpoint), and is empty afterwards.
-  std::unique_ptr<Endpoint> release(const char* verb = "release") {
+  Owned<Endpoint> release(const char* verb = "release") {
     endpoint(verb);
     return std::move(endpoint_);
   }
@@ -130,7 +130,7 @@ class Communicator {
   detail::Workspace& workspace() { return workspace_; }
 
  private:
-  std::unique_ptr<Endpoint> endpoint_;
+  Owned<Endpoint> endpoint_;
   detail::Workspace workspace_;
 };
 

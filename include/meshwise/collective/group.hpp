@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -13,7 +12,9 @@
 #include "meshwise/collective/pending.hpp"
 #include "meshwise/collective/send_receive.hpp"
 #include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/detail/sort.hpp"
+#include "meshwise/core/owned.hpp"
 
 namespace meshwise {
 
@@ -256,7 +257,7 @@ class GroupTask final : public Task, private Expectation {
   double deadline_;
   List<Outgoing> sends_;
   List<Incoming> receives_;  ///< when checked, by sender and tag
-  List<std::unique_ptr<Sending>> sending_;
+  List<Owned<Sending>> sending_;
   const Incoming* awaited_ = nullptr;  ///< what a blocking receive on the stack is for
   bool checked_ = true;
   bool flying_ = false;
@@ -283,7 +284,7 @@ class GroupTask final : public Task, private Expectation {
 class Group {
  public:
   explicit Group(Communicator& communicator, double deadline = -1)
-      : task_(std::make_shared<detail::GroupTask>(communicator.endpoint("group"), deadline)) {}
+      : task_(new detail::GroupTask(communicator.endpoint("group"), deadline)) {}
 
   /// data: any number of elements of a trivially copyable type. to: a rank, also this one.
   template <detail::Readable Data>
@@ -320,7 +321,7 @@ class Group {
     detail::require_data(verb, "message", data, count, end.rank());
   }
 
-  std::shared_ptr<detail::GroupTask> task_;
+  detail::Shared<detail::GroupTask> task_;
 };
 
 /// Performs the sends and receives that `fill` adds, together: `group(c, [&](Group& g) { g.send(x, to); g.receive(y,

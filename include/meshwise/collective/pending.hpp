@@ -2,10 +2,10 @@
 #pragma once
 
 #include <exception>
-#include <memory>
 #include <utility>
 
 #include "meshwise/collective/detail/task.hpp"
+#include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/error.hpp"
 
 namespace meshwise {
@@ -28,7 +28,7 @@ template <class R>
 class [[nodiscard]] Pending {
  public:
   Pending() = default;
-  Pending(std::shared_ptr<detail::Task> task, detail::Take<R> take)
+  Pending(detail::Shared<detail::Task> task, detail::Take<R> take)
       : task_(std::move(task)), take_(take), exceptions_(std::uncaught_exceptions()) {}
   Pending(Pending&& other) noexcept
       : task_(std::move(other.task_)), take_(other.take_), exceptions_(std::uncaught_exceptions()) {}
@@ -60,7 +60,7 @@ class [[nodiscard]] Pending {
   /// Returns the result when the operation is complete. Once.
   R wait() {
     require();
-    const std::shared_ptr<detail::Task> task = std::move(task_);
+    const detail::Shared<detail::Task> task = std::move(task_);
     if (task->in_flight()) task->wait();
     return take_(*task);
   }
@@ -74,7 +74,7 @@ class [[nodiscard]] Pending {
 
   void finish() noexcept {
     if (task_ == nullptr) return;
-    const std::shared_ptr<detail::Task> task = std::move(task_);
+    const detail::Shared<detail::Task> task = std::move(task_);
     if (!task->in_flight()) return;
     if (std::uncaught_exceptions() > exceptions_) return task->drop();
     try {
@@ -84,7 +84,7 @@ class [[nodiscard]] Pending {
     }
   }
 
-  std::shared_ptr<detail::Task> task_;
+  detail::Shared<detail::Task> task_;
   detail::Take<R> take_ = nullptr;
   int exceptions_ = 0;
 };

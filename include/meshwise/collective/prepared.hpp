@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <utility>
 
 #include "meshwise/collective/detail/task.hpp"
 #include "meshwise/collective/pending.hpp"
+#include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/error.hpp"
 
 namespace meshwise {
@@ -25,7 +25,7 @@ template <class R>
 class [[nodiscard]] Prepared {
  public:
   Prepared() = default;
-  Prepared(std::shared_ptr<detail::Task> task, detail::Take<R> take) : task_(std::move(task)), take_(take) {}
+  Prepared(detail::Shared<detail::Task> task, detail::Take<R> take) : task_(std::move(task)), take_(take) {}
 
   /// Performs it.
   R run() {
@@ -48,7 +48,7 @@ class [[nodiscard]] Prepared {
     return *task_;
   }
 
-  std::shared_ptr<detail::Task> task_;
+  detail::Shared<detail::Task> task_;
   detail::Take<R> take_ = nullptr;
 };
 

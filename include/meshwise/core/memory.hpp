@@ -41,6 +41,7 @@ struct MemorySource {
   void* (*allocate)(void* context, std::size_t bytes, std::size_t alignment);
   void (*release)(void* context, void* memory, std::size_t bytes);
   void* context = nullptr;
+  bool backed = true;  ///< false: there are addresses only, which nobody may read or write; see ReservedMemory
 };
 
 /// Ordinary memory; blocks of 2 MiB or more ask for huge pages, which collectives need for full bandwidth.
@@ -67,6 +68,7 @@ struct alignas(64) BlockHeader {
   std::size_t bytes;     // bytes asked for
   std::size_t references;
   Category category;
+  bool backed;
 };
 
 struct FreeList {
@@ -126,6 +128,7 @@ struct HeapCore {
       if (memory == nullptr) refuse(bytes);
       block = ::new (memory) BlockHeader{};
       block->capacity = capacity;
+      block->backed = source.backed;
     }
     block->heap = this;
     block->bytes = bytes;
@@ -180,6 +183,8 @@ class Storage {
   std::byte* data() const { return block_ == nullptr ? nullptr : reinterpret_cast<std::byte*>(block_ + 1); }
   std::size_t bytes() const { return block_ == nullptr ? 0 : block_->bytes; }
   bool unique() const { return block_ != nullptr && block_->references == 1; }
+  /// Whether there is memory to be read and written, and not only counted.
+  bool backed() const { return block_ == nullptr || block_->backed; }
 
  private:
   detail::BlockHeader* block_ = nullptr;

@@ -3,17 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/owned.hpp"
 #include "meshwise/schedule/question.hpp"
 #include "meshwise/trace/traffic.hpp"
 
 namespace meshwise {
 
 struct Call;
+struct MemorySource;
 
 /// A message on its way. The data must stay as it is until `wait` returns.
 ///
@@ -148,6 +149,9 @@ class Endpoint {
 
   virtual Capabilities capabilities() const = 0;
 
+  /// Where tensors of its ranks lie, or null: in ordinary memory. It outlives them.
+  virtual const MemorySource* memory() const { return nullptr; }
+
   /// Performs a collective. Returns what `Running::finished` says.
   virtual bool run(const Call& call) = 0;
 
@@ -156,9 +160,9 @@ class Endpoint {
   virtual std::uint64_t digest(const Call&) const { return 0; }
 
   /// Begins a collective: enters it and does what can be done at once. The call is copied, what it points to is not.
-  virtual std::unique_ptr<Running> start(const Call& call) = 0;
-  virtual std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data,
-                                             std::size_t bytes, double deadline) = 0;
+  virtual Owned<Running> start(const Call& call) = 0;
+  virtual Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
+                                   double deadline) = 0;
   virtual void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes,
                        double deadline) = 0;
 
@@ -169,7 +173,7 @@ class Endpoint {
     return describe(question) + ": this fabric brings its own algorithms\n";
   }
 
-  virtual std::unique_ptr<Endpoint> split(int color, int key) = 0;
+  virtual Owned<Endpoint> split(int color, int key) = 0;
   virtual void abort(const char* reason) noexcept = 0;
 
  protected:

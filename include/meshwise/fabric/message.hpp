@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "meshwise/collective/call.hpp"
@@ -242,9 +241,9 @@ class Messenger {
   std::size_t packed_bytes_ = 0;  ///< of the step at hand
   List<Stretch> stretches_;
   List<Bundle> leaving_;
-  List<Bundle> arriving_;                    ///< those that have not arrived
-  List<int> bundle_of_;                      ///< by peer, while messages are gathered
-  List<std::unique_ptr<Sending>> sendings_;  ///< after what they point into: destroyed first
+  List<Bundle> arriving_;          ///< those that have not arrived
+  List<int> bundle_of_;            ///< by peer, while messages are gathered
+  List<Owned<Sending>> sendings_;  ///< after what they point into: destroyed first
 };
 
 }  // namespace meshwise::detail

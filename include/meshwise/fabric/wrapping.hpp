@@ -3,11 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "meshwise/collective/call.hpp"
+#include "meshwise/core/detail/shared.hpp"
+#include "meshwise/core/owned.hpp"
 #include "meshwise/fabric/endpoint.hpp"
 
 namespace meshwise {
@@ -21,8 +22,8 @@ namespace meshwise {
 /// operation is seen to be complete.
 class WrappingEndpoint : public Endpoint {
  public:
-  explicit WrappingEndpoint(std::unique_ptr<Endpoint> inner)
-      : Endpoint(inner->rank(), inner->size()), inner_(std::move(inner)), link_(std::make_shared<Link>(Link{this})) {
+  explicit WrappingEndpoint(Owned<Endpoint> inner)
+      : Endpoint(inner->rank(), inner->size()), inner_(std::move(inner)), link_(new Link(this)) {
     set_axis(inner_->axis());
     set_deadline(inner_->deadline());
     collect();
@@ -33,6 +34,7 @@ class WrappingEndpoint : public Endpoint {
   }
 
   Capabilities capabilities() const override { return inner_->capabilities(); }
+  const MemorySource* memory() const override { return inner_->memory(); }
 
   bool run(const Call& call) override {
     const bool finished = inner().run(call);
@@ -42,11 +44,9 @@ class WrappingEndpoint : public Endpoint {
 
   std::uint64_t digest(const Call& call) const override { return inner_->digest(call); }
 
-  std::unique_ptr<Running> start(const Call& call) override {
-    return std::unique_ptr<Running>(new Passed(link_, inner().start(call)));
-  }
-  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
-                                     double deadline) override {
+  Owned<Running> start(const Call& call) override { return Owned<Running>(new Passed(link_, inner().start(call))); }
+  Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
+                           double deadline) override {
     return inner().post_send(verb, to, tag, data, bytes, deadline);
   }
   void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes, double deadline) override {
@@ -58,7 +58,7 @@ class WrappingEndpoint : public Endpoint {
 
   std::string explain(const Question& question) override { return inner().explain(question); }
 
-  std::unique_ptr<Endpoint> split(int color, int key) override {
+  Owned<Endpoint> split(int color, int key) override {
     auto child = inner().split(color, key);
     return child == nullptr ? nullptr : wrap(std::move(child));
   }
@@ -67,7 +67,8 @@ class WrappingEndpoint : public Endpoint {
 
  protected:
   /// What operations keep of their endpoint, which may die before them; then it is null.
-  struct Link {
+  struct Link : detail::Counting {
+    explicit Link(WrappingEndpoint* of) : endpoint(of) {}
     WrappingEndpoint* endpoint;
   };
 
@@ -78,7 +79,7 @@ class WrappingEndpoint : public Endpoint {
     return *inner_;
   }
 
-  const std::shared_ptr<Link>& link() const { return link_; }
+  const detail::Shared<Link>& link() const { return link_; }
 
   /// Takes over what the wrapped endpoint has counted.
   void collect() noexcept {
@@ -87,7 +88,7 @@ class WrappingEndpoint : public Endpoint {
   }
 
   /// The same kind of endpoint around a new group.
-  virtual std::unique_ptr<Endpoint> wrap(std::unique_ptr<Endpoint> child) = 0;
+  virtual Owned<Endpoint> wrap(Owned<Endpoint> child) = 0;
 
   /// Expectation::receive_arrived for all that is expected here: called in every wait of this thread, on any endpoint
   /// of this rank, for as long as there are expectations, or `set_watching` says so. May be called in the middle of a
@@ -111,8 +112,7 @@ class WrappingEndpoint : public Endpoint {
   /// A started operation that is passed on as it is.
   class Passed final : public Running {
    public:
-    Passed(std::shared_ptr<Link> link, std::unique_ptr<Running> running)
-        : link_(std::move(link)), running_(std::move(running)) {}
+    Passed(detail::Shared<Link> link, Owned<Running> running) : link_(std::move(link)), running_(std::move(running)) {}
 
     bool test() override {
       if (!running_->test()) return false;
@@ -130,8 +130,8 @@ class WrappingEndpoint : public Endpoint {
       if (link_->endpoint != nullptr) link_->endpoint->collect();
     }
 
-    std::shared_ptr<Link> link_;
-    std::unique_ptr<Running> running_;
+    detail::Shared<Link> link_;
+    Owned<Running> running_;
   };
 
   /// All that is expected here, as one expectation of the wrapped endpoint.
@@ -165,8 +165,8 @@ class WrappingEndpoint : public Endpoint {
     listed_ = true;
   }
 
-  std::unique_ptr<Endpoint> inner_;
-  std::shared_ptr<Link> link_;
+  Owned<Endpoint> inner_;
+  detail::Shared<Link> link_;
   Relay relay_{*this};
   bool watching_ = false;
   bool listed_ = false;  ///< the relay is expected by the wrapped endpoint

@@ -4,12 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "meshwise/collective/communicator.hpp"
+#include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/memory.hpp"
 #include "meshwise/layout/axis.hpp"
 #include "meshwise/layout/detail/list.hpp"
@@ -218,7 +218,7 @@ class Mesh {
     }
   }
 
-  std::shared_ptr<detail::MeshState> owner_;
+  detail::Shared<detail::MeshState> owner_;
   detail::GridView view_;
 };
 

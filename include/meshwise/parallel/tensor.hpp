@@ -5,6 +5,7 @@
 #include "meshwise/tensor/contract.hpp"
 #include "meshwise/tensor/elementwise.hpp"
 #include "meshwise/tensor/reductions.hpp"
+#include "meshwise/tensor/start_convert.hpp"
 
 namespace meshwise {
 
@@ -26,15 +27,38 @@ auto sum_over_all_but(const T& x) {
   }(decltype(without_known<Kept>(dims_of<typename T::dims>{})){});
 }
 
+/// The gradient of the bias b, given that of x W + b.
+template <class X, class Weight, class G>
+auto bias_gradient(const G& dy) {
+  using rows = decltype(without_known<dims_of<typename Weight::dims>>(dims_of<typename X::dims>{}));
+  return sum_over_all_but<decltype(without_known<rows>(dims_of<typename G::dims>{}))>(dy);
+}
+
 /// The gradients of x W + b, given those at x W and at the sum, which may be placed differently.
 template <class Z, class G, class X, class Weight>
 auto linear_gradients(const Z& dz, const G& dy, const X& x, const Weight& weight) {
-  using rows = decltype(without_known<dims_of<typename Weight::dims>>(dims_of<typename X::dims>{}));
-  using out = decltype(without_known<rows>(dims_of<typename G::dims>{}));
   auto dx = einsum<typename X::dims>(dz, weight);
   auto dw = einsum<typename Weight::dims>(x, dz);
-  auto db = sum_over_all_but<out>(dy);
+  auto db = bias_gradient<X, Weight>(dy);
   return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
+}
+
+/// What was converted at once, for who would wait for it.
+template <class T>
+struct Converted {
+  T value;
+  T wait() { return std::move(value); }
+};
+
+/// Starts a conversion, or performs it if it is none that can be in flight.
+template <class... Ps, class T>
+auto started(T&& x) {
+  if constexpr (is_accepted<start_convert_verdict<bare<T>, Ps...>>) {
+    return start_convert<Ps...>(std::forward<T>(x));
+  } else {
+    auto result = convert<Ps...>(std::forward<T>(x));
+    return Converted<decltype(result)>{std::move(result)};
+  }
 }
 
 /// A verdict on an addition, where the second operand is the bias to whoever called.
@@ -65,6 +89,20 @@ using row_linear_of = typename decltype(biased_verdict<converted_of<contract_of<
 template <class G, class X, class Weight>
 using column_linear_backward_of =
     both_of<einsum_of<G, Weight, typename operand<X>::dims>, einsum_of<X, G, typename operand<Weight>::dims>>;
+
+/// The verdict on converting a tensor that a verdict allowed, by several placements.
+template <class Verdict, class... Ps>
+consteval auto converted_by_all() {
+  if constexpr (!is_accepted<Verdict>) {
+    return type<Verdict>{};
+  } else {
+    return type<convert_verdict<typename Verdict::is, Ps...>>{};
+  }
+}
+template <class G, class X, class Weight, class... To>
+using column_linear_backward_to_of =
+    both_of<column_linear_backward_of<G, X, Weight>,
+            typename decltype(converted_by_all<einsum_of<G, Weight, typename operand<X>::dims>, To...>())::is>;
 
 template <class G, class X, class Weight>
 using row_linear_backward_of = backward_through<einsum_of<X, Weight, typename operand<G>::dims>, G>;
@@ -99,6 +137,27 @@ template <AnyTensor G, AnyTensor X, AnyTensor Weight>
   requires(!detail::is_accepted<detail::column_linear_backward_of<G, X, Weight>>)
 auto column_linear_backward(const G& dy, const X& x, const Weight& weight)
     -> detail::column_linear_backward_of<G, X, Weight>;
+
+/// The same, with the gradient of the input brought to `To` while those of weight and bias are computed.
+///
+/// To: what `convert` would be told, mostly the placement that the input had before it was gathered: `Shard<seq, tp>`
+/// (reduce-scatter: sequence parallelism), or `Replicate<tp>` (all-reduce). Cost: that conversion, in flight during the
+/// second matrix product if it is one that `start_convert` can start; the bits are those of the serial order. Several
+/// layers with one input owe one sum: add up their `einsum<X::dims>(dy, weight)` first, as transformer.hpp does.
+/// Ordering: collective along the axes that change. Source: as column_linear; Megatron-LM overlaps the two alike.
+template <Placement... To, AnyTensor G, AnyTensor X, AnyTensor Weight>
+  requires(sizeof...(To) > 0 && detail::is_accepted<detail::column_linear_backward_to_of<G, X, Weight, To...>>)
+auto column_linear_backward(const G& dy, const X& x, const Weight& weight) {
+  auto sum = detail::started<To...>(einsum<typename X::dims>(dy, weight));
+  auto dw = einsum<typename Weight::dims>(x, dy);
+  auto db = detail::bias_gradient<X, Weight>(dy);
+  auto dx = sum.wait();
+  return LinearBackward<decltype(dx), decltype(dw), decltype(db)>{std::move(dx), std::move(dw), std::move(db)};
+}
+template <Placement... To, AnyTensor G, AnyTensor X, AnyTensor Weight>
+  requires(sizeof...(To) > 0 && !detail::is_accepted<detail::column_linear_backward_to_of<G, X, Weight, To...>>)
+auto column_linear_backward(const G& dy, const X& x, const Weight& weight)
+    -> detail::column_linear_backward_to_of<G, X, Weight, To...>;
 
 /// x W + b with W split by input: the ranks' products are partial sums, which `To` brings to their layout, and the bias
 /// is added once, after the sum.

@@ -29,10 +29,10 @@ struct UlyssesAttended {
 namespace detail {
 
 /// Says that keys and values go where their queries go.
-struct by_heads;
+struct where_queries_go;
 
 template <class A, class To, class K>
-using keys_to = std::conditional_t<std::is_same_v<To, by_heads>, Shard<share_of<K>, A>, To>;
+using keys_to = std::conditional_t<std::is_same_v<To, where_queries_go>, Shard<share_of<K>, A>, To>;
 
 /// A conversion of a tensor type, as a type.
 template <class T, class P>
@@ -103,7 +103,7 @@ void check_heads(const Q& q, const K& k) {
 /// attend and convert; refused where A does not cut the sequence or is not the last axis of it; heads of keys that the
 /// ranks would cut apart from their groups.
 /// Source: Jacobs et al., "DeepSpeed Ulysses", arXiv 2309.14509.
-template <Axis A, class KeysTo = detail::by_heads, AnyTensor Q, AnyTensor K, AnyTensor V, AttentionMask M>
+template <Axis A, class KeysTo = detail::where_queries_go, AnyTensor Q, AnyTensor K, AnyTensor V, AttentionMask M>
   requires detail::is_accepted<detail::ulysses_of<A, KeysTo, Q, K, V>>
 [[nodiscard]] auto ulysses_attention(const Q& q, const K& k, const V& v, const M& mask, double factor) {
   using To = detail::keys_to<A, KeysTo, K>;
@@ -121,7 +121,7 @@ template <Axis A, class KeysTo = detail::by_heads, AnyTensor Q, AnyTensor K, Any
                 k.extents(),
                 v.extents()};
 }
-template <Axis A, class KeysTo = detail::by_heads, AnyTensor Q, AnyTensor K, AnyTensor V, AttentionMask M>
+template <Axis A, class KeysTo = detail::where_queries_go, AnyTensor Q, AnyTensor K, AnyTensor V, AttentionMask M>
   requires(!detail::is_accepted<detail::ulysses_of<A, KeysTo, Q, K, V>>)
 [[nodiscard]] auto ulysses_attention(const Q& q, const K& k, const V& v, const M& mask, double factor)
     -> detail::ulysses_of<A, KeysTo, Q, K, V>;

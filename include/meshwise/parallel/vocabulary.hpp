@@ -7,10 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "meshwise/core/detail/pack_math.hpp"
 #include "meshwise/core/error.hpp"
-#include "meshwise/core/math.hpp"
 #include "meshwise/tensor/backward.hpp"
-#include "meshwise/tensor/detail/lanes.hpp"
 #include "meshwise/tensor/detail/places.hpp"
 #include "meshwise/tensor/elementwise.hpp"
 #include "meshwise/tensor/lookup.hpp"
@@ -46,6 +45,14 @@ auto vocabulary_embedding_backward(const G& dy, const Table& table, const Ids& i
     -> detail::backward_through<detail::lookup_of<V, Table, Ids>, G>;
 
 namespace detail {
+
+struct DividedBy {
+  static constexpr bool has_packs = true;
+  template <class P>
+  P of_packs(const P& a, const P& b) const {
+    return a / b;
+  }
+};
 
 /// convert<Replicate<A>...> for a list of axes.
 template <class T, class... As>
@@ -120,7 +127,7 @@ auto target_scores(const Scores& scores, const Labels& labels, const LabelOption
       const std::size_t at = owned.of(static_cast<std::size_t>(id));
       if (at < owned.size()) score = at_label * static_cast<A>(row[at]);
       if (options.smoothing != 0) {
-        score += at_all * lane_sum<A>(owned.size(), [row](std::size_t i) { return static_cast<A>(row[i]); });
+        in_packs([&](auto width) { score += at_all * sum_packs<A>(width, owned.size(), Itself{}, row); });
       }
       *out = static_cast<typename Scores::element>(score);
     }
@@ -192,7 +199,7 @@ auto cross_entropy(const Logits& logits, const Labels& labels, double count, con
   const auto top = detail::make_whole(max<V>(logits), split_over{});
   auto shifted = logits - top;
   const auto target = detail::make_whole(detail::target_scores<V>(shifted, labels, options), split_over{});
-  auto powers = map([](E z) { return static_cast<E>(math::exp(static_cast<accumulate_t<E>>(z))); }, std::move(shifted));
+  auto powers = detail::map_packs_of(std::move(shifted), [](const auto& z) { return math::exp(z); });
   const auto total = detail::make_whole(sum<V>(powers), split_over{});
   auto losses = zip(
       [](E t, E z) {
@@ -211,7 +218,8 @@ auto cross_entropy(const Logits& logits, const Labels& labels, double count, con
     return sum<Ds...>(losses);
   }(detail::dims_of<typename Labels::dims>{});
   auto scaled = std::move(loss) * detail::one_by(count);
-  auto probabilities = zip([](E p, E t) { return static_cast<E>(p / t); }, std::move(powers), total);
+  auto probabilities =
+      detail::zip_local<typename Logits::layout>("cross_entropy", std::move(powers), total, detail::DividedBy{});
   return CrossEntropy<decltype(scaled), decltype(probabilities)>{std::move(scaled), std::move(probabilities), count,
                                                                  options};
 }
@@ -255,10 +263,13 @@ auto cross_entropy_backward(const Seed& seed, CrossEntropy<Loss, Logits> saved, 
       detail::fill(row, owned.size(), E(0));
     } else {
       const std::size_t at = owned.of(static_cast<std::size_t>(id));
-      for (std::size_t i = 0; i < owned.size(); ++i) {
-        const A target = i == at ? at_label + at_all : at_all;
-        row[i] = static_cast<E>((static_cast<A>(row[i]) - target) * scale);
-      }
+      const A label = at < owned.size() ? static_cast<A>(row[at]) : A(0);
+      detail::in_packs([&](auto width) {
+        detail::map_packs(
+            width, row, owned.size(),
+            [&]<class P>(const P& probability) { return (probability - P(at_all)) * P(scale); }, row);
+      });
+      if (at < owned.size()) row[at] = static_cast<E>((label - (at_label + at_all)) * scale);
     }
     row += owned.size();
   }

@@ -53,7 +53,8 @@ struct ZeroOptions {
 /// Cost: bytes as each stage says, to the byte, without padding: parts begin at floor(k N / n), so that units smaller
 /// than the group and empty ones are nothing special. Memory: parameters at rest and whole units count as parameters:
 /// at most 1 + prefetch units are whole (and the last one, if kept). Gradients: the accumulated ones, and of stages
-/// that split them two whole units: the one that is being filled and the one that is on its way.
+/// that split them two whole units, the one that is being filled and the one that is on its way, and those whose next
+/// use comes before they can be reduced.
 /// Ordering: all ranks along the stage's axes call forward and backward of the same units in the same order; a rank
 /// that has nothing to learn in one calls backward with an f that adds nothing. Sums are in rank order where the
 /// direct algorithm does them: the bits of the parameters are then the same for all stages with one micro-batch, and
@@ -199,8 +200,8 @@ class Zero {
   }
 
   /// Calls f(parameters, gradients), returns what it returns, and starts to reduce the gradients if the stage has them
-  /// reduced in each micro-batch, or this is the last one. Collective over the axes. Errors: more often than the order
-  /// has the unit.
+  /// reduced in each micro-batch, or this is the last one: of a unit that the order has several times once, when the
+  /// last of these uses has come. Collective over the axes. Errors: more often than the order has the unit.
   template <class F>
   decltype(auto) backward(std::size_t unit, const F& f) {
     use(unit, Direction::backward);
@@ -230,7 +231,12 @@ class Zero {
     if (quiet_ != 0) refuse("finish", "the end of the last micro-batch", "a no_sync that is alive", "let it die first");
     land();
     for (Unit& unit : units_) {
-      if (!unit.sums.is_settled()) unit.sums.settle(line_, unit.trained.places);
+      if (unit.sums.is_settled()) continue;
+      if (std::exchange(unit.waits, false)) {
+        unit.sums.scatter(line_, unit.trained.places);
+        unit.sums.land();
+      }
+      unit.sums.settle(line_, unit.trained.places);
     }
     for (Unit& unit : units_) (void)unit.sums.get();
     finished_ = true;
@@ -250,7 +256,7 @@ class Zero {
       const Range held = own.template range<flat>();
       for (std::size_t i = 0; i < unit.counts_here.size(); ++i) {
         const Range part = detail::common_range(unit.trained.places[i], held);
-        if (!unit.counts_here[i] || part.size == 0) continue;
+        if (!unit.counts_here[i] || part.size == 0 || own.local().empty()) continue;
         norm.add_elements(own.local().subspan(part.begin - held.begin, part.size));
       }
     }
@@ -300,7 +306,10 @@ class Zero {
     Part trained, frozen;
     Sums sums;
     std::vector<bool> counts_here;  // whether this rank counts a trained parameter in a norm
+    std::size_t uses = 0;           // in the order
     std::size_t missing = 0;        // visits that have not come yet in the last micro-batch
+    std::size_t to_come = 0;        // visits that have not come yet in this one
+    bool waits = false;             // whether gradients wait for other visits before they are reduced
 
     void gather(const Line& mesh) {
       trained.flat.gather(mesh);
@@ -330,13 +339,14 @@ class Zero {
     Unit& unit = units_.back();
     given_.storage.push_back(parameter.storage());
     const auto elements = parameter.local();
+    const std::size_t size = detail::elements_before(parameter, T::rank);
     if constexpr (kind == Kind::trained) {
       given_.trained.push_back(elements);
       unit.counts_here.push_back(counts_here<typename T::layout>());
-      return {units_.size() - 1, unit.trained.places.add(elements.size()), parameter.extents()};
+      return {units_.size() - 1, unit.trained.places.add(size), parameter.extents()};
     } else {
       given_.frozen.push_back(elements);
-      return {units_.size() - 1, unit.frozen.places.add(elements.size()), parameter.extents()};
+      return {units_.size() - 1, unit.frozen.places.add(size), parameter.extents()};
     }
   }
   /// Replicas count at coordinate 0: along other axes those of the parameter, along the stage's those of its state.
@@ -364,8 +374,9 @@ class Zero {
     begin_step();
   }
   void begin_step() {
-    for (Unit& unit : units_) unit.missing = 0;
-    for (const std::size_t unit : order_) ++units_[unit].missing;
+    for (Unit& unit : units_) unit.uses = 0;
+    for (const std::size_t unit : order_) ++units_[unit].uses;
+    for (Unit& unit : units_) unit.missing = unit.to_come = unit.uses;
     finished_ = false;
   }
 
@@ -380,6 +391,9 @@ class Zero {
   /// Where in the order this use of a unit is.
   void step_to(std::size_t unit, Direction direction) {
     const bool turned = std::exchange(direction_, direction) != direction;
+    if (turned && direction == Direction::backward) {
+      for (Unit& other : units_) other.to_come = other.uses;
+    }
     if (direction == Direction::forward) {
       if (!turned && at_ + 1 < order_.size() && order_[at_ + 1] == unit) {
         ++at_;
@@ -398,6 +412,9 @@ class Zero {
     if constexpr (Sums::stay_owed) {
       if (settles) unit.sums.settle(line_, unit.trained.places);
     } else {
+      unit.waits = unit.to_come > 1;
+      if (unit.waits) return void(--unit.to_come);
+      unit.to_come = unit.uses;
       land();  // so that at most one is on its way
       unit.sums.scatter(line_, unit.trained.places);
       flying_ = number;

@@ -13,9 +13,7 @@ void accumulate_local(const char* verb, A& a, const B& b, const F& f) {
   check_operands(verb, a, b);
   auto* out = a.mutable_local().data();  // before b is looked at, which may be a
   const auto* in = b.local().data();
-  walk_beside<typename B::dims>(a).each([&](std::size_t first, std::size_t second, std::size_t n, std::size_t stride) {
-    combine_runs(out + first, in + second, out + first, n, stride, f);
-  });
+  combine_walk(walk_beside<typename B::dims>(a), out, in, out, f);
 }
 
 }  // namespace detail

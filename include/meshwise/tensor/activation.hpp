@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "meshwise/core/math.hpp"
+#include "meshwise/core/detail/pack_math.hpp"
 #include "meshwise/tensor/elementwise.hpp"
 
 namespace meshwise {
@@ -16,11 +16,24 @@ struct Gelu {
   static constexpr A twice = static_cast<A>(2 * 0.79788456080286535588);
   static constexpr A cubic = static_cast<A>(0.044715);
 
-  static A logistic_of(A x) { return A(1) / (A(1) + math::exp(-twice * (x + cubic * x * x * x))); }
-  static A value(A x) { return x * logistic_of(x); }
-  static A slope(A x) {
-    const A s = logistic_of(x);
-    return s + x * s * (A(1) - s) * twice * (A(1) + A(3) * cubic * x * x);
+  // x: a number or a pack of them.
+  template <class X>
+  static X logistic_of(const X& x) {
+    return X(A(1)) / (X(A(1)) + math::exp(X(-twice) * (x + X(cubic) * x * x * x)));
+  }
+  template <class X>
+  static X slope(const X& x) {
+    const X s = logistic_of(x);
+    return s + x * s * (X(A(1)) - s) * X(twice) * (X(A(1)) + X(A(3) * cubic) * x * x);
+  }
+};
+
+template <class A>
+struct GeluGradient {
+  static constexpr bool has_packs = true;
+  template <class P>
+  P of_packs(const P& g, const P& x) const {
+    return g * Gelu<A>::slope(x);
   }
 };
 
@@ -49,7 +62,7 @@ template <AnyTensor T>
 [[nodiscard]] auto gelu(T&& x) {
   using E = typename detail::bare<T>::element;
   using A = accumulate_t<E>;
-  return map([](E value) { return static_cast<E>(detail::Gelu<A>::value(static_cast<A>(value))); }, std::forward<T>(x));
+  return detail::map_packs_of(std::forward<T>(x), [](const auto& p) { return p * detail::Gelu<A>::logistic_of(p); });
 }
 template <AnyTensor T>
   requires(!detail::is_accepted<detail::map_of_reals<T>>)
@@ -62,11 +75,8 @@ template <AnyTensor T>
 template <AnyTensor G, AnyTensor X>
   requires detail::is_accepted<detail::activation_backward_of<G, X>>
 [[nodiscard]] auto gelu_backward(G&& dy, const X& x) {
-  using E = typename X::element;
-  using A = accumulate_t<E>;
   return detail::zip_local<typename detail::activation_backward_of<G, X>::is>(
-      "gelu_backward", std::forward<G>(dy), x,
-      [](E g, E value) { return static_cast<E>(static_cast<A>(g) * detail::Gelu<A>::slope(static_cast<A>(value))); });
+      "gelu_backward", std::forward<G>(dy), x, detail::GeluGradient<accumulate_t<typename X::element>>{});
 }
 template <AnyTensor G, AnyTensor X>
   requires(!detail::is_accepted<detail::activation_backward_of<G, X>>)

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "meshwise/core/detail/pack_loops.hpp"
 #include "meshwise/core/reduction.hpp"
 #include "meshwise/tensor/detail/functions.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
@@ -87,6 +88,34 @@ void combine_runs(const E* a, const E* b, E* out, std::size_t n, std::size_t str
   }
 }
 
+/// Functions of elements that are also functions of packs of them, `of_packs(x...)`.
+template <class F>
+concept OfPacks = F::has_packs;
+
+/// The same along a walk over a and, beside it, b.
+template <std::size_t Rank, class E, class F>
+void combine_walk(const Walk<Rank>& walk, const E* a, const E* b, E* out, const F& f) {
+  if constexpr (OfPacks<F> && FloatElement<E>) {
+    in_packs([&](auto width) {
+      using P = typename decltype(width)::template pack<accumulate_t<E>>;
+      walk.each([&](std::size_t first, std::size_t second, std::size_t n, std::size_t stride) {
+        if (stride == 1) {
+          map_packs(
+              width, out + first, n, [&](const P& x, const P& y) { return f.of_packs(x, y); }, a + first, b + second);
+        } else {
+          const P still = static_cast<accumulate_t<E>>(b[second]);
+          map_packs(
+              width, out + first, n, [&](const P& x) { return f.of_packs(x, still); }, a + first);
+        }
+      });
+    });
+  } else {
+    walk.each([&](std::size_t first, std::size_t second, std::size_t n, std::size_t stride) {
+      combine_runs(a + first, b + second, out + first, n, stride, f);
+    });
+  }
+}
+
 /// f over the elements of a, beside those of b repeated over the dims it lacks.
 template <class Result, class A, class B, class F>
 auto zip_local(const char* verb, A&& a, const B& b, const F& f) {
@@ -95,21 +124,39 @@ auto zip_local(const char* verb, A&& a, const B& b, const F& f) {
   const auto* pa = a.local().data();
   const auto* pb = b.local().data();
   auto result = result_like<Result>(std::forward<A>(a));
+  combine_walk(walk, pa, pb, written(result), f);
+  return result;
+}
+
+/// f of packs over the elements of x.
+template <class T, class F>
+auto map_packs_of(T&& x, const F& f) {
+  const auto* in = x.local().data();
+  const std::size_t n = x.local().size();
+  auto result = result_like<typename bare<T>::layout>(std::forward<T>(x));
   auto* out = written(result);
-  walk.each([&](std::size_t first, std::size_t second, std::size_t n, std::size_t stride) {
-    combine_runs(pa + first, pb + second, out + first, n, stride, f);
-  });
+  in_packs([&](auto width) { map_packs(width, out, n, f, in); });
   return result;
 }
 
 // In the accumulate type, rounded once; integers wrap.
 struct Plus {
+  static constexpr bool has_packs = true;
+  template <class P>
+  P of_packs(const P& a, const P& b) const {
+    return a + b;
+  }
   template <class E>
   E operator()(E a, E b) const {
     return static_cast<E>(Sum::apply(static_cast<accumulate_t<E>>(a), static_cast<accumulate_t<E>>(b)));
   }
 };
 struct Minus {
+  static constexpr bool has_packs = true;
+  template <class P>
+  P of_packs(const P& a, const P& b) const {
+    return a - b;
+  }
   template <class E>
   E operator()(E a, E b) const {
     if constexpr (std::is_integral_v<E>) {
@@ -121,6 +168,11 @@ struct Minus {
   }
 };
 struct Times {
+  static constexpr bool has_packs = true;
+  template <class P>
+  P of_packs(const P& a, const P& b) const {
+    return a * b;
+  }
   template <class E>
   E operator()(E a, E b) const {
     return static_cast<E>(Product::apply(static_cast<accumulate_t<E>>(a), static_cast<accumulate_t<E>>(b)));

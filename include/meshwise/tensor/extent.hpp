@@ -4,15 +4,25 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/layout/refused.hpp"
 
 namespace meshwise {
+
+namespace detail {
+
+/// The sizes of the parts of a dim.
+struct PartSizes final : Counting {
+  explicit PartSizes(std::vector<std::size_t> each) : sizes(std::move(each)) {}
+  const std::vector<std::size_t> sizes;
+};
+
+}  // namespace detail
 
 /// The global size of one dim, and of one that is `Counted` the sizes of its parts: a number where they do not matter.
 ///
@@ -30,7 +40,7 @@ class Extent {
              "a negative number makes a huge count");
       }
     }
-    result.counts_ = std::make_shared<const std::vector<std::size_t>>(std::move(counts));
+    result.counts_ = detail::Shared<detail::PartSizes>(new detail::PartSizes(std::move(counts)));
     return result;
   }
 
@@ -41,8 +51,7 @@ class Extent {
   bool counted() const noexcept { return counts_ != nullptr; }
   /// The sizes of the parts, empty unless `counted`.
   std::span<const std::size_t> counts() const noexcept {
-    return counts_ == nullptr ? std::span<const std::size_t>()
-                              : std::span<const std::size_t>(counts_->data(), counts_->size());
+    return counts_ == nullptr ? std::span<const std::size_t>() : std::span<const std::size_t>(counts_->sizes);
   }
   /// Forgets them.
   void drop_counts() noexcept {
@@ -53,12 +62,12 @@ class Extent {
   template <std::same_as<Extent> E>
   friend bool operator==(const E& a, const E& b) {
     if (a.size_ != b.size_ || a.counted() != b.counted()) return false;
-    return a.counts_ == b.counts_ || *a.counts_ == *b.counts_;
+    return a.counts_ == b.counts_ || a.counts_->sizes == b.counts_->sizes;
   }
 
  private:
   std::size_t size_;
-  std::shared_ptr<const std::vector<std::size_t>> counts_;
+  detail::Shared<detail::PartSizes> counts_;
 };
 
 namespace detail {

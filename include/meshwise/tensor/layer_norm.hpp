@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "meshwise/core/detail/pack_loops.hpp"
 #include "meshwise/core/math.hpp"
-#include "meshwise/tensor/detail/lanes.hpp"
 #include "meshwise/tensor/reductions.hpp"
 
 namespace meshwise {
@@ -103,20 +103,21 @@ template <AnyTensor X, AnyTensor Parameter>
   E* out = detail::written(r.y);
   A* mean = detail::written(r.mean);
   A* scale = detail::written(r.scale);
-  for (std::size_t row = 0; row < r.mean.local().size(); ++row, in += n, out += n) {
-    const A count = static_cast<A>(n == 0 ? 1 : n);
-    const A m = detail::lane_sum<A>(n, [&](std::size_t i) { return static_cast<A>(in[i]); }) / count;
-    const A squares = detail::lane_sum<A>(n, [&](std::size_t i) {
-      const A d = static_cast<A>(in[i]) - m;
-      return d * d;
-    });
-    const A s = A(1) / math::sqrt(squares / count + static_cast<A>(epsilon));
-    for (std::size_t i = 0; i < n; ++i) {
-      out[i] = static_cast<E>((static_cast<A>(in[i]) - m) * s * static_cast<A>(g[i]) + static_cast<A>(b[i]));
+  const std::size_t rows_here = r.mean.local().size();
+  const A count = static_cast<A>(n == 0 ? 1 : n);
+  detail::in_packs([&](auto width) {
+    using P = typename decltype(width)::template pack<A>;
+    for (std::size_t row = 0; row < rows_here; ++row, in += n, out += n) {
+      mean[row] = detail::sum_packs<A>(width, n, detail::Itself{}, in) / count;
+      const P m = mean[row];
+      const A squares = detail::sum_packs<A>(
+          width, n, [&](const P& v) { return (v - m) * (v - m); }, in);
+      scale[row] = A(1) / math::sqrt(squares / count + static_cast<A>(epsilon));
+      const P s = scale[row];
+      detail::map_packs(
+          width, out, n, [&](const P& v, const P& w, const P& shift) { return (v - m) * s * w + shift; }, in, g, b);
     }
-    mean[row] = m;
-    scale[row] = s;
-  }
+  });
   return r;
 }
 template <AnyTensor X, AnyTensor Parameter, AnyTensor Bias>
@@ -149,27 +150,31 @@ template <AnyTensor X, AnyTensor Parameter, class Saved>
   const A* scale = saved.scale.local().data();
   E* dx = detail::written(r.x);
   std::vector<A> sums(2 * n, A(0));
-  for (std::size_t row = 0; row < saved.mean.local().size(); ++row, grad += n, in += n, dx += n) {
-    const A m = mean[row], s = scale[row];
-    for (std::size_t i = 0; i < n; ++i) {
-      const A dg = static_cast<A>(grad[i]);
-      sums[i] += dg * ((static_cast<A>(in[i]) - m) * s);
-      sums[n + i] += dg;
+  const std::size_t rows = saved.mean.local().size();
+  const A count = static_cast<A>(n == 0 ? 1 : n);
+  detail::in_packs([&](auto width) {
+    using P = typename decltype(width)::template pack<A>;
+    A* const gains = sums.data();
+    A* const biases = gains + n;
+    for (std::size_t row = 0; row < rows; ++row, grad += n, in += n, dx += n) {
+      const P m = mean[row], s = scale[row];
+      const auto unit = [&](const P& v) { return (v - m) * s; };
+      detail::map_packs(
+          width, gains, n, [&](const P& so_far, const P& d, const P& v) { return so_far + d * unit(v); }, gains, grad,
+          in);
+      detail::map_packs(
+          width, biases, n, [](const P& so_far, const P& d) { return so_far + d; }, biases, grad);
+      const P sum = detail::sum_packs<A>(
+                        width, n, [](const P& d, const P& w) { return d * w; }, grad, g) /
+                    count;
+      const P dot = detail::sum_packs<A>(
+                        width, n, [&](const P& d, const P& w, const P& v) { return d * w * unit(v); }, grad, g, in) /
+                    count;
+      detail::map_packs(
+          width, dx, n, [&](const P& d, const P& w, const P& v) { return s * (d * w - sum - unit(v) * dot); }, grad, g,
+          in);
     }
-    const A count = static_cast<A>(n == 0 ? 1 : n);
-    const A sum =
-        detail::lane_sum<A>(n, [&](std::size_t i) { return static_cast<A>(grad[i]) * static_cast<A>(g[i]); }) / count;
-    const A dot =
-        detail::lane_sum<A>(n,
-                            [&](std::size_t i) {
-                              return static_cast<A>(grad[i]) * static_cast<A>(g[i]) * ((static_cast<A>(in[i]) - m) * s);
-                            }) /
-        count;
-    for (std::size_t i = 0; i < n; ++i) {
-      const A unit = (static_cast<A>(in[i]) - m) * s;
-      dx[i] = static_cast<E>(s * (static_cast<A>(grad[i]) * static_cast<A>(g[i]) - sum - unit * dot));
-    }
-  }
+  });
   E* dgain = detail::written(r.gain);
   E* dbias = detail::written(r.bias);
   for (std::size_t i = 0; i < n; ++i) {

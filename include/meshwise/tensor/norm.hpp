@@ -3,8 +3,8 @@
 
 #include <span>
 
+#include "meshwise/core/detail/pack_loops.hpp"
 #include "meshwise/core/math.hpp"
-#include "meshwise/tensor/detail/lanes.hpp"
 #include "meshwise/tensor/reductions.hpp"
 #include "meshwise/tensor/value.hpp"
 
@@ -28,10 +28,13 @@ consteval auto squares_verdict() {
 template <class E>
 double local_squares(std::span<const E> elements) {
   const E* const in = elements.data();
-  return lane_sum<double>(elements.size(), [in](std::size_t i) {
-    const double v = static_cast<double>(in[i]);
-    return v * v;
+  const std::size_t n = elements.size();
+  double sum = 0;
+  in_packs([&](auto width) {
+    sum = sum_packs<double>(
+        width, n, [](const auto& v) { return v * v; }, in);
   });
+  return sum;
 }
 /// Those of the local piece.
 template <AnyTensor T>

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "meshwise/core/detail/pack_loops.hpp"
 #include "meshwise/core/detail/sorted.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
@@ -86,7 +87,16 @@ Result reduce_local(const T& x, const Finish& finish) {
   walk_beside<typename Result::dims>(x).each(
       [&](std::size_t first, std::size_t second, std::size_t count, std::size_t stride) {
         const E* row = in + first;
-        if (stride == 1) {
+        if constexpr (std::is_same_v<Op, Sum> && FloatElement<E>) {
+          in_packs([&](auto width) {
+            if (stride == 1) {
+              map_packs(
+                  width, sums + second, count, [](const auto& a, const auto& b) { return a + b; }, sums + second, row);
+            } else {
+              sums[second] += sum_packs<A>(width, count, Itself{}, row);
+            }
+          });
+        } else if (stride == 1) {
           for (std::size_t i = 0; i < count; ++i) {
             sums[second + i] = Op::apply(sums[second + i], static_cast<A>(row[i]));
           }

@@ -4,9 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "meshwise/core/detail/pack_loops.hpp"
+#include "meshwise/core/detail/pack_math.hpp"
 #include "meshwise/core/detail/sorted.hpp"
-#include "meshwise/core/math.hpp"
-#include "meshwise/tensor/detail/lanes.hpp"
 #include "meshwise/tensor/detail/places.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
@@ -57,16 +57,23 @@ template <class G, class P, class D>
 using softmax_backward_of = typename decltype(softmax_backward_verdict<operand<G>, operand<P>, D>())::is;
 
 /// Soft-max of the first `valid` of n numbers times a factor; the rest become 0. In place is fine.
-template <class E>
-void softmax_row(const E* in, E* out, std::size_t valid, std::size_t n, accumulate_t<E> factor) {
+template <class W, class E>
+[[gnu::always_inline]] inline void softmax_row(W width, const E* in, E* out, std::size_t valid, std::size_t n,
+                                               accumulate_t<E> factor) {
   using A = accumulate_t<E>;
-  const A top = lane_max(valid, -std::numeric_limits<A>::infinity(),
-                         [&](std::size_t i) { return factor * static_cast<A>(in[i]); });
-  for (std::size_t i = 0; i < valid; ++i) out[i] = static_cast<E>(math::exp(factor * static_cast<A>(in[i]) - top));
-  const A sum = lane_sum<A>(valid, [&](std::size_t i) { return static_cast<A>(out[i]); });
-  const A scale = A(1) / sum;  // the largest element alone gives 1; a NaN makes the row NaN
-  for (std::size_t i = 0; i < valid; ++i) out[i] = static_cast<E>(static_cast<A>(out[i]) * scale);
-  for (std::size_t i = valid; i < n; ++i) out[i] = E(0);
+  using P = typename W::template pack<A>;
+  const P times = factor;
+  const P top = max_packs(
+      width, valid, -std::numeric_limits<A>::infinity(), [&](const P& x) { return times * x; }, in);
+  // Whole packs where the row has room for them: what is beyond the valid ones is overwritten in the end.
+  const std::size_t whole = smaller((valid + P::lanes - 1) / P::lanes * P::lanes, n);
+  map_packs(
+      width, out, whole, [&](const P& x) { return math::exp(times * x - top); }, in);
+  // The largest element alone gives 1; a NaN makes the row NaN.
+  const P scale = A(1) / sum_packs<A>(width, valid, Itself{}, out);
+  map_packs(
+      width, out, whole, [&](const P& x) { return x * scale; }, out);
+  fill(out + valid, n - valid, E(0));
 }
 
 template <class T, class Valid>
@@ -78,9 +85,11 @@ auto softmax_rows(T&& x, double factor, const Valid& valid) {
   const std::size_t total = x.local().size();
   auto result = result_like<typename X::layout>(std::forward<T>(x));
   E* out = written(result);
-  for (std::size_t row = 0, at = 0; at < total; ++row, at += n) {
-    softmax_row(in + at, out + at, smaller(valid(row), n), n, static_cast<accumulate_t<E>>(factor));
-  }
+  in_packs([&](auto width) {
+    for (std::size_t row = 0, at = 0; at < total; ++row, at += n) {
+      softmax_row(width, in + at, out + at, smaller(valid(row), n), n, static_cast<accumulate_t<E>>(factor));
+    }
+  });
   return result;
 }
 
@@ -136,14 +145,17 @@ template <Dim D, class E, class Ds, class L, class S>
   const E* prob = p.local().data();
   auto result = detail::result_like<L>(std::move(dp));
   E* out = detail::written(result);
-  for (std::size_t at = 0; at < total; at += n) {
-    const A dot = detail::lane_sum<A>(
-        n, [&](std::size_t i) { return static_cast<A>(grad[at + i]) * static_cast<A>(prob[at + i]); });
-    for (std::size_t i = 0; i < n; ++i) {
-      out[at + i] =
-          static_cast<E>(static_cast<A>(factor) * static_cast<A>(prob[at + i]) * (static_cast<A>(grad[at + i]) - dot));
+  detail::in_packs([&](auto width) {
+    using Pack = typename decltype(width)::template pack<A>;
+    const Pack times = static_cast<A>(factor);
+    for (std::size_t at = 0; at < total; at += n) {
+      const Pack dot = detail::sum_packs<A>(
+          width, n, [](const Pack& g, const Pack& q) { return g * q; }, grad + at, prob + at);
+      detail::map_packs(
+          width, out + at, n, [&](const Pack& g, const Pack& q) { return times * q * (g - dot); }, grad + at,
+          prob + at);
     }
-  }
+  });
   return result;
 }
 template <Dim D, AnyTensor G, AnyTensor P>

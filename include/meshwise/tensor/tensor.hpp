@@ -123,7 +123,7 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
   /// A tensor of zeros. extents: global sizes in the order of the dims, any of them may be 0; of a dim that is Counted
   /// the sizes of its parts, Extent::of_parts. Errors: counts that are missing or not of as many parts as there are.
   Tensor(const grid& mesh, const Extents<dims>& extents) : Tensor(mesh, extents, detail::uninitialised{}) {
-    if (size_ != 0) std::memset(static_cast<void*>(pointer()), 0, size_ * sizeof(Element));
+    if (size_ != 0 && storage_.backed()) std::memset(static_cast<void*>(pointer()), 0, size_ * sizeof(Element));
   }
 
   Tensor(const grid& mesh, const Extents<dims>& extents, detail::uninitialised) : Tensor(mesh, extents, Storage(), 0) {
@@ -189,13 +189,13 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
     return n;
   }
 
-  /// This rank's piece: of a Partial its summand, not the value (see `value`).
-  std::span<const Element> local() const { return {pointer(), size_}; }
+  /// This rank's piece: of a Partial its summand, not the value (see `value`). Empty where memory is only counted.
+  std::span<const Element> local() const { return piece(); }
   /// This rank's piece, to be written, until the tensor is next copied, converted or viewed. Cost: a copy of it if the
   /// storage is shared with another tensor.
   std::span<Element> mutable_local() {
     detach();
-    return {pointer(), size_};
+    return piece();
   }
   /// Whether no other tensor shares the storage.
   bool unique() const { return storage_.unique(); }
@@ -236,10 +236,14 @@ class Tensor<Element, Dims<Ds...>, L, Space> {
     if (storage_.data() == nullptr) detail::refuse_moved_from(mesh_.view());
     return reinterpret_cast<Element*>(storage_.data()) + offset_;
   }
+  std::span<Element> piece() const {
+    Element* const begin = pointer();
+    return {begin, storage_.backed() ? size_ : 0};
+  }
   void detach() {
     if (storage_.unique() || size_ == 0) return;
     Storage own = mesh_.template memory<Space>().allocate(size_ * sizeof(Element));
-    std::memcpy(own.data(), pointer(), size_ * sizeof(Element));
+    if (own.backed()) std::memcpy(own.data(), pointer(), size_ * sizeof(Element));
     storage_ = std::move(own);
     offset_ = 0;
   }

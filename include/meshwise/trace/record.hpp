@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +20,7 @@ namespace detail {
 /// An endpoint that writes what is done on it into a timeline.
 class RecordingEndpoint final : public WrappingEndpoint {
  public:
-  RecordingEndpoint(std::unique_ptr<Endpoint> inner, Timeline& timeline)
+  RecordingEndpoint(Owned<Endpoint> inner, Timeline& timeline)
       : WrappingEndpoint(std::move(inner)), timeline_(timeline) {}
 
   bool run(const Call& call) override {
@@ -29,17 +28,17 @@ class RecordingEndpoint final : public WrappingEndpoint {
     return WrappingEndpoint::run(call);
   }
 
-  std::unique_ptr<Running> start(const Call& call) override {
+  Owned<Running> start(const Call& call) override {
     auto* const result = new RecordedRunning(timeline_, event(Timeline::Kind::flight, call));
-    std::unique_ptr<Running> owned(result);
+    Owned<Running> owned(result);
     result->hold(WrappingEndpoint::start(call));
     return owned;
   }
 
-  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
-                                     double deadline) override {
+  Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
+                           double deadline) override {
     auto* const result = new Recorded<Sending>(timeline_, event(Timeline::Kind::flight, verb, bytes, to));
-    std::unique_ptr<Sending> owned(result);
+    Owned<Sending> owned(result);
     result->hold(WrappingEndpoint::post_send(verb, to, tag, data, bytes, deadline));
     return owned;
   }
@@ -55,7 +54,7 @@ class RecordingEndpoint final : public WrappingEndpoint {
     return true;
   }
 
-  std::unique_ptr<Endpoint> split(int color, int key) override {
+  Owned<Endpoint> split(int color, int key) override {
     const During during(timeline_, event(Timeline::Kind::call, "split", 0, -1));
     return WrappingEndpoint::split(color, key);
   }
@@ -84,7 +83,7 @@ class RecordingEndpoint final : public WrappingEndpoint {
     }
     ~Recorded() override { timeline_.end(flight_); }
 
-    void hold(std::unique_ptr<Operation> inner) { inner_ = std::move(inner); }
+    void hold(Owned<Operation> inner) { inner_ = std::move(inner); }
 
     bool test() override {
       if (!inner_->test()) return false;
@@ -104,7 +103,7 @@ class RecordingEndpoint final : public WrappingEndpoint {
     Timeline& timeline_;
     Timeline::Mark flight_;
     Timeline::Event event_;
-    std::unique_ptr<Operation> inner_;
+    Owned<Operation> inner_;
   };
 
   class RecordedRunning final : public Recorded<Running> {
@@ -113,8 +112,8 @@ class RecordingEndpoint final : public WrappingEndpoint {
     bool finished() const override { return inner().finished(); }
   };
 
-  std::unique_ptr<Endpoint> wrap(std::unique_ptr<Endpoint> child) override {
-    return std::unique_ptr<Endpoint>(new RecordingEndpoint(std::move(child), timeline_));
+  Owned<Endpoint> wrap(Owned<Endpoint> child) override {
+    return Owned<Endpoint>(new RecordingEndpoint(std::move(child), timeline_));
   }
 
   Timeline::Event event(Timeline::Kind kind, std::string_view verb, std::uint64_t bytes, int peer) const {
@@ -140,8 +139,7 @@ class RecordingEndpoint final : public WrappingEndpoint {
 /// operation counts as in flight until the program sees that it is complete, by `test` or `wait`.
 /// Errors: `invalid_argument` for an empty communicator.
 inline Communicator record(Communicator&& communicator, Timeline& timeline) {
-  return Communicator(
-      std::unique_ptr<Endpoint>(new detail::RecordingEndpoint(communicator.release("record"), timeline)));
+  return Communicator(Owned<Endpoint>(new detail::RecordingEndpoint(communicator.release("record"), timeline)));
 }
 
 }  // namespace meshwise

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshwise/core/deadline.hpp"
+#include "meshwise/core/virtual_clock.hpp"
 
 namespace meshwise {
 
@@ -24,7 +24,7 @@ class Timeline {
     flight,  ///< something started, from its start until it was seen to be complete
   };
 
-  /// Times are nanoseconds of the monotonic clock; `end` is 0 as long as it has not ended.
+  /// Times are nanoseconds of the monotonic clock, or of a virtual one; `end` is 0 as long as it has not ended.
   struct Event {
     Kind kind = Kind::span;
     std::string name;         ///< of a span, or the verb without "start_" or "prepare_"
@@ -68,6 +68,8 @@ class Timeline {
   };
 
   Timeline() = default;
+  /// One whose times are those of a clock, which outlives it.
+  explicit Timeline(const VirtualClock& clock) : clock_(&clock) {}
   Timeline(const Timeline&) = delete;
   Timeline& operator=(const Timeline&) = delete;
 
@@ -88,7 +90,7 @@ class Timeline {
   /// Begins an event now. Events other than flights are nested.
   Mark begin(Event event) {
     if (pauses_ > 0) return {};
-    event.begin = monotonic_nanoseconds();
+    event.begin = now();
     event.end = 0;
     events_.push_back(std::move(event));
     return {events_.size() - 1, epoch_};
@@ -97,8 +99,11 @@ class Timeline {
   /// Ends an event now; the first end counts.
   void end(Mark mark) noexcept {
     if (mark.epoch != epoch_ || mark.index >= events_.size() || events_[mark.index].end != 0) return;
-    events_[mark.index].end = monotonic_nanoseconds();
+    events_[mark.index].end = now();
   }
+
+  /// The time by its clock.
+  std::int64_t now() const { return detail::time_by(clock_); }
 
  private:
   Mark begin_span(std::string name) {
@@ -107,6 +112,7 @@ class Timeline {
     return begin(std::move(event));
   }
 
+  const VirtualClock* clock_ = nullptr;
   std::vector<Event> events_;
   std::uint64_t epoch_ = 1;
   int pauses_ = 0;

@@ -56,7 +56,7 @@ void write_trace(Where&& where, Timeline& timeline, const std::string& path) {
   auto& communicator = detail::communicator_of(where);
   const int rank = communicator.endpoint("write_trace").rank();
   const Timeline::Pause pause(timeline);
-  const std::int64_t now = monotonic_nanoseconds();
+  const std::int64_t now = timeline.now();
   std::array<std::int64_t, 1> origin{now};
   for (const Timeline::Event& event : timeline.events()) origin[0] = event.begin < origin[0] ? event.begin : origin[0];
   all_reduce<Min>(communicator, origin);

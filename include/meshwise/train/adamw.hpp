@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "meshwise/core/math.hpp"
+#include "meshwise/core/detail/pack_math.hpp"
 #include "meshwise/tensor/detail/verdicts.hpp"
 #include "meshwise/tensor/detail/walk.hpp"
 
@@ -73,12 +73,32 @@ struct AdamWUpdate {
         keep(static_cast<A>(1.0 - options.learning_rate * options.weight_decay)),
         scale(static_cast<A>(gradient_scale)) {}
 
-  /// The new value of w.
-  A operator()(A w, A g, A& m, A& v) const {
-    g *= scale;
-    m = beta1 * m + (A(1) - beta1) * g;
-    v = beta2 * v + (A(1) - beta2) * g * g;
-    return keep * w - rate * (m * bias1) / (math::sqrt(v * bias2) + epsilon);
+  /// The new value of w. X: A, or packs of it.
+  template <class X>
+  X operator()(const X& w, const X& gradient, X& m, X& v) const {
+    const X g = gradient * X(scale);
+    m = X(beta1) * m + X(A(1) - beta1) * g;
+    v = X(beta2) * v + X(A(1) - beta2) * g * g;
+    return X(keep) * w - X(rate) * (m * X(bias1)) / (math::sqrt(v * X(bias2)) + X(epsilon));
+  }
+
+  /// The same for `count` elements of w in place. also(i, values, how many...): what else becomes of the new values.
+  template <class W, class G, class Also>
+  void all(W* w, const G* g, A* m, A* v, std::size_t count, const Also& also) const {
+    in_packs([&](auto width) {
+      using P = typename decltype(width)::template pack<A>;
+      const auto some = [&](std::size_t i, auto... few) {
+        P first = load<P>(m + i, few...), second = load<P>(v + i, few...);
+        const P value = (*this)(load<P>(w + i, few...), load<P>(g + i, few...), first, second);
+        store(m + i, first, few...);
+        store(v + i, second, few...);
+        store(w + i, value, few...);
+        also(i, value, few...);
+      };
+      std::size_t i = 0;
+      for (; count - i >= P::lanes; i += P::lanes) some(i);
+      if (i < count) some(i, count - i);
+    });
   }
 };
 
@@ -102,9 +122,7 @@ void update_elements(T& parameter, const G& gradient, AdamWState<T>& state, cons
   const auto* g = gradient.local().data() + begin;
   A* m = state.first.mutable_local().data() + begin;
   A* v = state.second.mutable_local().data() + begin;
-  for (std::size_t i = 0; i < count; ++i) {
-    w[i] = static_cast<E>(update(static_cast<A>(w[i]), static_cast<A>(g[i]), m[i], v[i]));
-  }
+  update.all(w, g, m, v, count, [](std::size_t, const auto&, auto...) {});
 }
 
 }  // namespace detail

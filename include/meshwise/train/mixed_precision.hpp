@@ -103,10 +103,8 @@ void update_elements(T& parameter, const G& gradient, MasterState<T>& state, con
   A* master = state.master.mutable_local().data() + begin;
   A* m = state.moments.first.mutable_local().data() + begin;
   A* v = state.moments.second.mutable_local().data() + begin;
-  for (std::size_t i = 0; i < count; ++i) {
-    master[i] = update(master[i], static_cast<A>(g[i]), m[i], v[i]);
-    w[i] = static_cast<E>(master[i]);
-  }
+  update.all(master, g, m, v, count,
+             [w](std::size_t i, const auto& value, auto... few) { store(w + i, value, few...); });
 }
 
 }  // namespace detail

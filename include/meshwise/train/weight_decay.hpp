@@ -79,7 +79,7 @@ void adamw_step(T& parameter, const G& gradient, State& state, std::uint64_t ste
   std::size_t at = held.begin, last = 0;
   const auto go_to = [&](std::size_t index, const detail::AdamWUpdateOf<T>& update) {
     if (index > end) index = end;
-    if (index <= at) return;
+    if (index <= at || parameter.local().empty()) return;  // where memory is only counted it is
     detail::update_elements(parameter, gradient, state, update, at - held.begin, index - at);
     at = index;
   };

@@ -35,6 +35,40 @@ TEST_CASE("one communicator may be delayed and others not, and ranks differently
   });
 }
 
+TEST_CASE("in virtual time an operation takes as long as it says, whatever the machine does") {
+  for (const Landing landing : {Landing::late, Landing::at_once, Landing::mixed}) {
+    launch(3, [landing](Communicator& world) {
+      VirtualClock clock;
+      Delays delays;
+      delays.alpha = 3600;  // nobody waits for an hour
+      delays.landing = landing;
+      Communicator line = delayed(std::move(world), delays, clock);
+      const std::int64_t begin = clock.now(), hour = 3'600'000'000'000;
+      std::vector<int> data(100, 1);
+      auto pending = start_all_reduce(line, data);
+      CHECK(!pending.test());
+      clock.advance(1800);
+      CHECK(!pending.test());
+      clock.advance(1800);
+      CHECK(pending.test());  // though the others may have to be waited for
+      CHECK(clock.now() == begin + hour);
+      pending.wait();
+      CHECK(data[99] == 3);
+      all_reduce(line, data);
+      CHECK(clock.now() == begin + 2 * hour);
+      auto hidden = start_all_reduce(line, data);
+      clock.advance(7200);
+      hidden.wait();
+      CHECK(clock.now() == begin + 4 * hour);
+      CHECK(data[0] == 27);
+      Communicator group = line.split(line.rank() == 0 ? 0 : 1);
+      CHECK(clock.now() == begin + 4 * hour);
+      all_reduce(group, data);
+      CHECK(clock.now() == begin + (group.size() == 1 ? 4 : 5) * hour);
+    });
+  }
+}
+
 TEST_CASE("the axes of a mesh are as late as its world") {
   launch(4, [](Communicator& world) {
     Delays delays;

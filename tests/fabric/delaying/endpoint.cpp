@@ -56,7 +56,7 @@ void many_in_flight(Communicator& world, std::uint64_t seed, std::vector<std::in
   Communicator half = world.split(me % 2, me);
   Communicator* const lines[] = {&world, &reversed, &half};
   std::vector<std::unique_ptr<calls::Case>> cases;
-  std::vector<std::unique_ptr<Running>> running;
+  std::vector<Owned<Running>> running;
   std::vector<std::vector<std::int64_t>> letters;
   std::vector<Pending<void>> groups;
   letters.reserve(100);
@@ -468,7 +468,7 @@ TEST_CASE("an operation that is given up ends the group, begun or not, also if i
         running.reset();
         given_up = true;
         CHECK_THROWS_WITH_AS(behind->wait(), doctest::Contains("given up before it was complete"), Error);
-        const std::unique_ptr<Running> orphan = other.endpoint().start(one.call());
+        const Owned<Running> orphan = other.endpoint().start(one.call());
         other = Communicator();
         gone = true;
         CHECK_THROWS_WITH_AS(orphan->wait(), doctest::Contains("before the operation was complete"), Error);

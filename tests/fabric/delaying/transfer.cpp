@@ -23,12 +23,22 @@ TEST_CASE("notes of messages that have come are found by sender and tag, until t
 }
 
 TEST_CASE("naps end when it is time") {
+  const detail::DelayedRank rank({}, 0);
   const std::int64_t due = monotonic_nanoseconds() + 1'000'000;
   int naps = 0;
-  while (detail::nap(due)) ++naps;
+  while (rank.nap(due)) ++naps;
   CHECK(naps > 0);
   CHECK(monotonic_nanoseconds() >= due);
-  CHECK(!detail::nap(due));
+  CHECK(!rank.nap(due));
+}
+
+TEST_CASE("a nap on a virtual clock is over at once, and it is time") {
+  VirtualClock clock;
+  const detail::DelayedRank rank({}, 0, &clock);
+  const std::int64_t due = clock.now() + 3'600'000'000'000;
+  CHECK(rank.nap(due));
+  CHECK(rank.now() == due);
+  CHECK(!rank.nap(due));
 }
 
 TEST_CASE("every endpoint of every rank draws for itself, and the same in every run") {

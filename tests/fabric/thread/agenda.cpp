@@ -73,7 +73,7 @@ TEST_CASE("operations of several communicators, completed in another order on ev
         for (int g = 0; g < groups; ++g) communicators.push_back(world.split(0, g % 2 == 0 ? 0 : -world.rank()));
         for (int k = 0; k < 20; ++k) {
           std::vector<std::unique_ptr<calls::Case>> cases;
-          std::vector<std::unique_ptr<Running>> running;
+          std::vector<Owned<Running>> running;
           for (Communicator& one : communicators) {
             for (const std::size_t count : {std::size_t{3}, std::size_t{20000}}) {
               const Operation operation = calls::operations[static_cast<std::size_t>(k) % std::size(calls::operations)];

@@ -62,7 +62,7 @@ namespace {
 /// Starts cases on a communicator and waits for them in an order that depends on the rank.
 void many_in_flight(Communicator& communicator, unsigned seed) {
   std::vector<std::unique_ptr<calls::Case>> cases;
-  std::vector<std::unique_ptr<Running>> running;
+  std::vector<Owned<Running>> running;
   const int ranks = communicator.size();
   for (std::size_t k = 0; k < 12; ++k) {
     const auto draw = (seed * 2654435761U + static_cast<unsigned>(k) * 40503U) >> 7;
@@ -331,7 +331,7 @@ TEST_CASE("an operation may outlive its communicator, which then has given it up
   std::atomic<bool> started{false};
   launch(2, [&](Communicator& world) {
     Ones ones(100);
-    std::unique_ptr<Running> running;
+    Owned<Running> running;
     {
       Communicator pair = world.split(0);
       if (world.rank() == 0) {

@@ -84,7 +84,7 @@ TEST_CASE("started on some ranks and blocking on others, small and large in turn
   launch(5, [](Communicator& communicator) {
     for (int k = 0; k < 60; ++k) {
       std::vector<std::unique_ptr<calls::Case>> cases;
-      std::vector<std::unique_ptr<Running>> running;
+      std::vector<Owned<Running>> running;
       for (const Operation operation : calls::operations) {
         const std::size_t count = (k + static_cast<int>(operation)) % 3 == 0 ? 3000 : 17;
         cases.push_back(

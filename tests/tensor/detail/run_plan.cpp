@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../../support/launch.hpp"
+#include "../../support/sanitized.hpp"
 #include "../support.hpp"
 #include "meshwise/collective/barrier.hpp"
 #include "meshwise/core/reduce.hpp"
@@ -407,11 +408,7 @@ class Pairs {
   std::vector<Shown> shown_;
 };
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t thinned = 7;
-#else
-constexpr std::size_t thinned = 1;
-#endif
+constexpr std::size_t thinned = building::sanitized ? 7 : 1;
 
 TEST_CASE("every pair of layouts of two axes: values, there and back, volume, the adjoint, equal replicas") {
   const std::vector<LayoutValue> all = layouts(full() ? 1 : 4);

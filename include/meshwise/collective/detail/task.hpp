@@ -2,7 +2,6 @@
 #pragma once
 
 #include <exception>
-#include <memory>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -11,13 +10,15 @@
 #include "meshwise/collective/detail/arguments.hpp"
 #include "meshwise/collective/detail/request.hpp"
 #include "meshwise/collective/detail/workspace.hpp"
+#include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/error.hpp"
+#include "meshwise/core/owned.hpp"
 #include "meshwise/fabric/endpoint.hpp"
 
 namespace meshwise::detail {
 
 /// A collective that can be in flight: behind Pending and Prepared.
-class Task {
+class Task : public Counting {
  public:
   virtual ~Task() = default;
 
@@ -90,7 +91,7 @@ class RequestTask : public Task {
 
  private:
   void complete() {
-    const std::unique_ptr<Running> done = std::move(running_);
+    const Owned<Running> done = std::move(running_);
     request.after(done->finished());
   }
 
@@ -101,7 +102,7 @@ class RequestTask : public Task {
 
  private:
   bool known_ = false;  ///< the digest of the call
-  std::unique_ptr<Running> running_;
+  Owned<Running> running_;
 };
 
 /// How a Task keeps a buffer that it was given: a view of an lvalue, the thing itself if it was moved in.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "meshwise/collective/detail/task.hpp"
 #include "meshwise/collective/pending.hpp"
 #include "meshwise/collective/prepared.hpp"
+#include "meshwise/core/detail/shared.hpp"
 
 namespace meshwise::detail {
 
@@ -35,17 +35,18 @@ std::span<item_t<Data>> run_within(const char* verb, Communicator& communicator,
 }
 
 template <class Rule, class In, class Out, class... More>
-std::shared_ptr<OutputTask<held_t<Out>>> task_between(const char* verb, Communicator& communicator, In&& in, Out&& out,
-                                                      const More&... more) {
-  auto task = std::make_shared<TransferTask<held_t<In>, held_t<Out>>>(communicator.endpoint(verb), verb,
-                                                                      std::forward<In>(in), std::forward<Out>(out));
+Shared<OutputTask<held_t<Out>>> task_between(const char* verb, Communicator& communicator, In&& in, Out&& out,
+                                             const More&... more) {
+  using Result = TransferTask<held_t<In>, held_t<Out>>;
+  Shared<Result> task(new Result(communicator.endpoint(verb), verb, std::forward<In>(in), std::forward<Out>(out)));
   Rule::describe(task->request, reading(task->in), writing(task->out), more...);
   return task;
 }
 template <class Rule, class Data, class... More>
-std::shared_ptr<OutputTask<held_t<Data>>> task_within(const char* verb, Communicator& communicator, Data&& data,
-                                                      const More&... more) {
-  auto task = std::make_shared<OutputTask<held_t<Data>>>(communicator.endpoint(verb), verb, std::forward<Data>(data));
+Shared<OutputTask<held_t<Data>>> task_within(const char* verb, Communicator& communicator, Data&& data,
+                                             const More&... more) {
+  using Result = OutputTask<held_t<Data>>;
+  Shared<Result> task(new Result(communicator.endpoint(verb), verb, std::forward<Data>(data)));
   Rule::within(task->request, writing(task->out), more...);
   return task;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshwise/core/detail/owned.hpp"
+#include "meshwise/core/detail/owned_any.hpp"
 
 namespace meshwise::detail {
 

@@ -10,6 +10,17 @@
 
 namespace meshwise {
 
+namespace detail {
+
+inline Communicator delayed_by(Communicator&& communicator, const Delays& delays, VirtualClock* clock) {
+  const int rank = communicator.endpoint("delayed").rank();
+  require_delays("delayed", delays, rank);
+  auto shared = std::make_shared<DelayedRank>(delays, rank, clock);
+  return Communicator(std::make_unique<DelayingEndpoint>(communicator.release("delayed"), std::move(shared)));
+}
+
+}  // namespace detail
+
 /// The same ranks over a slow network: every operation completes late, and so do those of all groups that are split
 /// off.
 ///
@@ -26,10 +37,16 @@ namespace meshwise {
 /// deadline. What is refused without being sent, such as an algorithm that does not fit, is refused when it would land.
 /// Errors: `invalid_argument` for a delay that is negative or no number, and for an empty communicator.
 inline Communicator delayed(Communicator&& communicator, const Delays& delays) {
-  const int rank = communicator.endpoint("delayed").rank();
-  detail::require_delays("delayed", delays, rank);
-  auto shared = std::make_shared<detail::DelayedRank>(delays, rank);
-  return Communicator(std::make_unique<detail::DelayingEndpoint>(communicator.release("delayed"), std::move(shared)));
+  return detail::delayed_by(std::move(communicator), delays, nullptr);
+}
+
+/// The same in the time of a clock of this rank, in which a wait takes no time of the machine's.
+///
+/// An operation is due by the own clock alone: for programs whose ranks do alike, so that their clocks agree. `test` of
+/// what is due waits for the other ranks, and nothing else depends on how fast they are: all times are the same in
+/// every run. Start in the same order on all ranks. clock: outlives the result and its groups.
+inline Communicator delayed(Communicator&& communicator, const Delays& delays, VirtualClock& clock) {
+  return detail::delayed_by(std::move(communicator), delays, &clock);
 }
 
 }  // namespace meshwise

@@ -51,13 +51,12 @@ class DelayLine {
   DelayLine(const Delays& delays, std::uint64_t seed) : delays_(delays), seed_(seed) {}
 
   struct Draw {
-    std::int64_t due = 0;  ///< nanoseconds of the monotonic clock
+    std::int64_t due = 0;  ///< nanoseconds of the monotonic clock, or of a virtual one
     bool at_once = false;
   };
 
-  Draw next(std::uint64_t bytes) {
+  Draw next(std::uint64_t bytes, std::int64_t now = monotonic_nanoseconds()) {
     ++number_;
-    const std::int64_t now = monotonic_nanoseconds();
     free_ = std::max(now, free_) + nanoseconds(delays_.beta * static_cast<double>(bytes));
     last_ = std::max(last_, free_ + nanoseconds(delays_.alpha + delays_.jitter * uniform(seed_, 2 * number_)));
     return {last_, delays_.landing == Landing::at_once ||

@@ -32,7 +32,7 @@ namespace meshwise::detail {
 /// own test or wait.
 class DelayingEndpoint final : public WrappingEndpoint {
  public:
-  DelayingEndpoint(std::unique_ptr<Endpoint> inner, std::shared_ptr<DelayedRank> rank)
+  DelayingEndpoint(Owned<Endpoint> inner, std::shared_ptr<DelayedRank> rank)
       : WrappingEndpoint(std::move(inner)), rank_(std::move(rank)), line_(rank_->delays, rank_->next_seed()) {}
 
   ~DelayingEndpoint() override {
@@ -46,20 +46,21 @@ class DelayingEndpoint final : public WrappingEndpoint {
     return running->finished();
   }
 
-  std::unique_ptr<Running> start(const Call& call) override {
+  Owned<Running> start(const Call& call) override {
     if (size() == 1) return WrappingEndpoint::start(call);
     go_on(call.verb);
-    auto operation = std::make_shared<DelayedCall>(line_.next(volume(call, rank())), call);
-    auto result = std::make_unique<Started>(link(), operation);
+    auto operation = std::make_shared<DelayedCall>(line_.next(volume(call, rank()), rank_->now()), call);
+    auto result = std::make_unique<Started>(link(), rank_, operation);
     enqueue(operation);
     return result;
   }
 
-  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
-                                     double deadline) override {
+  Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
+                           double deadline) override {
     if (to == rank()) return inner().post_send(verb, to, tag, data, bytes, deadline);
     go_on(verb);
-    auto message = std::make_shared<DelayedMessage>(line_.next(bytes), verb, to, tag, data, bytes, deadline);
+    auto message =
+        std::make_shared<DelayedMessage>(line_.next(bytes, rank_->now()), verb, to, tag, data, bytes, deadline);
     auto result = std::make_unique<Posted>(link(), message);
     enqueue(message);
     return result;
@@ -86,7 +87,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
     return false;
   }
 
-  std::unique_ptr<Endpoint> split(int color, int key) override {
+  Owned<Endpoint> split(int color, int key) override {
     pass(
         "split", 0, [this] { return waiting_.empty() && flying_.empty(); }, [this] { complete_all(); });
     const Inside inside(*this);
@@ -96,8 +97,8 @@ class DelayingEndpoint final : public WrappingEndpoint {
  private:
   class Started final : public Running {
    public:
-    Started(std::shared_ptr<Link> link, std::shared_ptr<DelayedCall> operation)
-        : link_(std::move(link)), operation_(std::move(operation)) {}
+    Started(Shared<Link> link, std::shared_ptr<DelayedRank> rank, std::shared_ptr<DelayedCall> operation)
+        : link_(std::move(link)), rank_(std::move(rank)), operation_(std::move(operation)) {}
     ~Started() override {
       DelayingEndpoint* const end = endpoint_of(*link_);
       if (end == nullptr || operation_->landed || operation_->refusal) return;
@@ -108,6 +109,10 @@ class DelayingEndpoint final : public WrappingEndpoint {
 
     bool test() override {
       if (complete()) return true;
+      if (rank_->clock != nullptr && operation_->due <= rank_->now()) {
+        wait();  // whether the others are there yet is no matter of this clock
+        return true;
+      }
       guarded([this] { endpoint().go_on(operation_->call.verb); });
       if (complete()) return true;
       sched_yield();  // a loop of tests would keep the others from running for the rest of its time slice
@@ -120,7 +125,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
         const auto landed = [this] { return operation_->landed || operation_->refusal; };
         end.pass(operation_->call.verb, operation_->due, landed, [&] { end.complete_all(operation_.get()); });
       });
-      while (!complete()) nap(operation_->due);
+      while (!complete()) rank_->nap(operation_->due);
     }
     bool finished() const override { return operation_->running->finished(); }
 
@@ -136,7 +141,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
       if (operation_->refusal) std::rethrow_exception(operation_->refusal);
     }
 
-    bool complete() const { return operation_->landed && monotonic_nanoseconds() >= operation_->due; }
+    bool complete() const { return operation_->landed && rank_->now() >= operation_->due; }
     DelayingEndpoint& endpoint() const {
       if (DelayingEndpoint* const end = endpoint_of(*link_)) return *end;
       Report problem;
@@ -147,13 +152,14 @@ class DelayingEndpoint final : public WrappingEndpoint {
       throw Error(std::move(problem));
     }
 
-    std::shared_ptr<Link> link_;
+    Shared<Link> link_;
+    std::shared_ptr<DelayedRank> rank_;
     std::shared_ptr<DelayedCall> operation_;
   };
 
   class Posted final : public Sending {
    public:
-    Posted(std::shared_ptr<Link> link, std::shared_ptr<DelayedMessage> message)
+    Posted(Shared<Link> link, std::shared_ptr<DelayedMessage> message)
         : link_(std::move(link)), message_(std::move(message)) {}
     ~Posted() override {
       DelayingEndpoint* const end = endpoint_of(*link_);
@@ -181,13 +187,13 @@ class DelayingEndpoint final : public WrappingEndpoint {
       return message_->test();
     }
 
-    std::shared_ptr<Link> link_;
+    Shared<Link> link_;
     std::shared_ptr<DelayedMessage> message_;
   };
 
   static DelayingEndpoint* endpoint_of(const Link& link) { return static_cast<DelayingEndpoint*>(link.endpoint); }
 
-  std::unique_ptr<Endpoint> wrap(std::unique_ptr<Endpoint> child) override {
+  Owned<Endpoint> wrap(Owned<Endpoint> child) override {
     return std::make_unique<DelayingEndpoint>(std::move(child), rank_);
   }
 
@@ -215,9 +221,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
   void advance(bool all = false) {
     if (inside_) return;
     const Inside inside(*this);
-    const auto ready = [&](const DelayedTransfer& next) {
-      return all || next.at_once || next.due <= monotonic_nanoseconds();
-    };
+    const auto ready = [&](const DelayedTransfer& next) { return all || next.at_once || next.due <= rank_->now(); };
     while (!waiting_.empty() && ready(*waiting_.front())) {
       const std::shared_ptr<DelayedTransfer> next = waiting_.front();
       waiting_.pop_front();
@@ -269,7 +273,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
     Backoff backoff(true);
     for (;;) {
       go_on(verb);
-      if (nap(due)) continue;
+      if (rank_->nap(due)) continue;
       if (done()) return;
       if (waiting_.empty()) return block();
       backoff.pause();
@@ -285,7 +289,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
       if (!inner().try_receive(verb, from, tag | DelayedMessage::due_tag, &due, sizeof(due))) return false;
       notes_.add(from, tag, due);
     }
-    if (monotonic_nanoseconds() < *notes_.find(from, tag)) {
+    if (rank_->now() < *notes_.find(from, tag)) {
       early_ = true;
       return false;
     }

@@ -6,12 +6,11 @@
 #include <cstdint>
 #include <ctime>
 #include <exception>
-#include <memory>
 
 #include "meshwise/collective/call.hpp"
-#include "meshwise/core/deadline.hpp"
 #include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/random.hpp"
+#include "meshwise/core/virtual_clock.hpp"
 #include "meshwise/fabric/delaying/delays.hpp"
 #include "meshwise/fabric/endpoint.hpp"
 
@@ -19,13 +18,28 @@ namespace meshwise::detail {
 
 /// What the delayed communicators of one rank share.
 struct DelayedRank {
-  DelayedRank(const Delays& wanted, int rank)
-      : delays(wanted), seed(stream_seed(wanted.seed, static_cast<std::uint64_t>(rank))) {}
+  DelayedRank(const Delays& wanted, int rank, VirtualClock* by = nullptr)
+      : delays(wanted), seed(stream_seed(wanted.seed, static_cast<std::uint64_t>(rank))), clock(by) {}
 
+  std::int64_t now() const { return time_by(clock); }
+  /// Sleeps a little if it is not yet time; false if it is. On a virtual clock it is time afterwards.
+  bool nap(std::int64_t due) const {
+    const std::int64_t left = due - now();
+    if (left <= 0) return false;
+    if (clock != nullptr) {
+      clock->wait_until(due);
+      return true;
+    }
+    constexpr std::int64_t longest = 100'000;
+    const std::timespec time{0, static_cast<long>(left < longest ? left : longest)};
+    nanosleep(&time, nullptr);
+    return true;
+  }
   std::uint64_t next_seed() { return stream_seed(seed, endpoints++); }
 
   const Delays delays;
   const std::uint64_t seed;
+  VirtualClock* const clock;  ///< null: time is the machine's
   std::atomic<std::uint64_t> endpoints{0};
 };
 
@@ -41,9 +55,9 @@ struct DelayedTransfer {
   std::int64_t due;
   bool at_once;
   bool begun = false;
-  bool landed = false;               ///< the wrapped endpoint has completed it; of collectives
-  std::exception_ptr refusal;        ///< why it could not be begun
-  std::unique_ptr<Running> running;  ///< of collectives
+  bool landed = false;         ///< the wrapped endpoint has completed it; of collectives
+  std::exception_ptr refusal;  ///< why it could not be begun
+  Owned<Running> running;      ///< of collectives
 };
 
 struct DelayedCall final : DelayedTransfer {
@@ -79,8 +93,8 @@ struct DelayedMessage final : DelayedTransfer {
   const void* data;
   std::size_t bytes;
   double deadline;
-  std::unique_ptr<Sending> sending;
-  std::unique_ptr<Sending> note;
+  Owned<Sending> sending;
+  Owned<Sending> note;
 };
 
 /// When the next message of a sender with a tag may be received, for those that have come.
@@ -108,15 +122,5 @@ class DueNotes {
 
   List<Note> notes_;
 };
-
-/// Sleeps a little if it is not yet time; false if it is.
-inline bool nap(std::int64_t due) {
-  const std::int64_t left = due - monotonic_nanoseconds();
-  if (left <= 0) return false;
-  constexpr std::int64_t longest = 100'000;
-  const std::timespec time{0, static_cast<long>(left < longest ? left : longest)};
-  nanosleep(&time, nullptr);
-  return true;
-}
 
 }  // namespace meshwise::detail

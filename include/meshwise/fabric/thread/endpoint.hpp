@@ -50,7 +50,7 @@ class ThreadEndpoint final : public ThreadPerformer {
     return run_plan(call, plan(call));
   }
 
-  std::unique_ptr<Running> start(const Call& call) override {
+  Owned<Running> start(const Call& call) override {
     auto operation = std::make_shared<Begun>();
     operation->call = call;
     operation->windowed = is_small(call);
@@ -62,7 +62,7 @@ class ThreadEndpoint final : public ThreadPerformer {
     return result;
   }
 
-  std::unique_ptr<Endpoint> split(int color, int key) override {
+  Owned<Endpoint> split(int color, int key) override {
     const Traffic before = traffic();
     try {
       auto result = divide(color, key);
@@ -219,7 +219,7 @@ class ThreadEndpoint final : public ThreadPerformer {
     set_background(!queue_.empty());
   }
 
-  std::unique_ptr<Endpoint> divide(int color, int key) {
+  Owned<Endpoint> divide(int color, int key) {
     struct Wish {
       std::int32_t color;
       std::int32_t key;

@@ -26,8 +26,8 @@ class ThreadMail : public ThreadMember {
 
   /// Up to Envelope::buffered bytes are copied, and the message is on its way; more is read by the receiver where it
   /// lies. A message to oneself is always copied: it can only be received later.
-  std::unique_ptr<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
-                                     double deadline) override {
+  Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
+                           double deadline) override {
     begin_message(verb, tag, deadline);
     auto envelope = std::make_shared<Envelope>();
     envelope->tag = tag;

@@ -5,15 +5,16 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "meshwise/collective/communicator.hpp"
 #include "meshwise/core/detail/list.hpp"
-#include "meshwise/core/detail/owned.hpp"
+#include "meshwise/core/detail/owned_any.hpp"
+#include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/memory.hpp"
+#include "meshwise/core/owned.hpp"
 #include "meshwise/mesh/checks.hpp"
 #include "meshwise/mesh/detail/agreement.hpp"
 #include "meshwise/trace/traffic.hpp"
@@ -70,7 +71,9 @@ struct MeshAxis {
 };
 
 /// What all tensors of one rank share. Not a template, so that meshes with fewer axes are views of it.
-struct MeshState {
+struct MeshState : Counting {
+  explicit MeshState(const MemorySource& memory) : heap(memory) {}
+
   struct Named {
     AxisSet axes;
     MeshGroup* group;
@@ -190,9 +193,10 @@ inline Checks agreed_checks(Communicator& world, Checks checks, std::span<const 
 }
 
 /// Arranges the ranks of a world in a grid, the last axis varying fastest; see Mesh.
-inline std::shared_ptr<MeshState> arranged(Communicator& world, std::span<const int> sizes,
-                                           std::span<const std::string> names, const Gemm* gemm) {
-  auto result = std::make_shared<MeshState>();
+inline Shared<MeshState> arranged(Communicator& world, std::span<const int> sizes, std::span<const std::string> names,
+                                  const Gemm* gemm) {
+  const MemorySource* const memory = world.endpoint("Mesh").memory();
+  Shared<MeshState> result(new MeshState(memory == nullptr ? host_memory() : *memory));
   MeshState& state = *result;
   state.world = &world;
   state.gemm = gemm;

@@ -65,7 +65,7 @@ class FlatParameters {
     E* const out = written(rest);
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const Range part = common_range(places[i], own);
-      if (part.size == 0) continue;
+      if (part.size == 0 || pieces[i].empty()) continue;
       std::memcpy(static_cast<void*>(out + (part.begin - own.begin)), pieces[i].data() + (part.begin - places[i].begin),
                   part.size * sizeof(E));
     }

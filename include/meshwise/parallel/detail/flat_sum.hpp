@@ -50,7 +50,7 @@ class FlatSum {
       return Owed(mesh, {places.empty() ? 0 : places.back().end()});
     }
     E* const out = written(*sum_);
-    for (std::size_t i = 0; i < places.size(); ++i) {
+    for (std::size_t i = 0; i < places.size() && sum_->storage().backed(); ++i) {
       if (!come_[i]) fill(out + places[i].begin, places[i].size, E{});
     }
     Owed result = std::move(*sum_);

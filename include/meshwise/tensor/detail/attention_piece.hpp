@@ -7,11 +7,11 @@
 #include <type_traits>
 
 #include "meshwise/core/convert_elements.hpp"
+#include "meshwise/core/detail/pack_loops.hpp"
+#include "meshwise/core/detail/pack_math.hpp"
 #include "meshwise/core/detail/sorted.hpp"
-#include "meshwise/core/math.hpp"
 #include "meshwise/tensor/detail/attention_tiles.hpp"
 #include "meshwise/tensor/detail/einsum.hpp"
-#include "meshwise/tensor/detail/lanes.hpp"
 #include "meshwise/tensor/detail/shared_heads.hpp"
 
 namespace meshwise::detail {
@@ -192,12 +192,16 @@ std::uint64_t attend_piece(const AttentionPiece<E>& p, A* room, const HeadMatric
              const std::size_t n = seen.end - seen.begin;
              A* const x = row + seen.begin;
              const A before = *tops.at(r);
-             const A now = lane_max(n, before, [x](std::size_t i) { return x[i]; });
-             for (std::size_t i = 0; i < n; ++i) x[i] -= now;
-             math::exp_all(x, x, n);
+             A now = before, total(0);
+             in_packs([&](auto width) {
+               now = max_packs(width, n, before, Itself{}, x);
+               map_packs(
+                   width, x, n, [&]<class P>(const P& score) { return math::exp(score - P(now)); }, x);
+               total = sum_packs<A>(width, n, Itself{}, x);
+             });
              const A shrink = math::exp(before - now);  // of nothing so far: exp(-infinity) = 0
              *tops.at(r) = now;
-             *sums.at(r) = *sums.at(r) * shrink + lane_sum<A>(n, [x](std::size_t i) { return x[i]; });
+             *sums.at(r) = *sums.at(r) * shrink + total;
              A* const y = o.at(r);
              for (std::ptrdiff_t c = 0; c < static_cast<std::ptrdiff_t>(p.value_width); ++c) y[c * o.column] *= shrink;
              evaluated += n;
@@ -238,9 +242,13 @@ std::uint64_t attend_piece_backward(const AttentionPiece<E>& p, A* room, const H
              A* const x = probability.at(r) + seen.begin;
              A* const y = ds.at(r) + seen.begin;
              const A log = *logs.at(r), mean = *dots.at(r);
-             for (std::size_t i = 0; i < n; ++i) x[i] -= log;
-             math::exp_all(x, x, n);
-             for (std::size_t i = 0; i < n; ++i) y[i] = x[i] * (y[i] - mean) * p.factor;
+             in_packs([&](auto width) {
+               map_packs(
+                   width, x, n, [&]<class P>(const P& score) { return math::exp(score - P(log)); }, x);
+               map_packs(
+                   width, y, n,
+                   [&]<class P>(const P& weight, const P& d) { return weight * (d - P(mean)) * P(p.factor); }, x, y);
+             });
              evaluated += n;
            }
            multiply<A>(p.gemm, 1, probability.transposed().read(), dy, 1, dv.of(b, share).from(t.key), t.keys, t.rows,

@@ -9,7 +9,8 @@
 
 #include "meshwise/collective/call.hpp"
 #include "meshwise/core/detail/list.hpp"
-#include "meshwise/core/detail/owned.hpp"
+#include "meshwise/core/detail/owned_any.hpp"
+#include "meshwise/core/owned.hpp"
 #include "meshwise/core/positions.hpp"
 #include "meshwise/schedule/routes.hpp"
 #include "meshwise/tensor/detail/boxes.hpp"

@@ -80,7 +80,7 @@ void run_all_reduce(const Conversion& c, MeshGroup& group, int step, std::size_t
                     const Perform& perform) {
   if (x.ours && !x.storage.unique()) {
     Storage copy = allocate(c, n);
-    std::memcpy(copy.data(), x.data(c), n * c.kind.element.size);
+    if (copy.backed()) std::memcpy(copy.data(), x.data(c), n * c.kind.element.size);
     x.become(std::move(copy));
   }
   const FlatBox box{n};

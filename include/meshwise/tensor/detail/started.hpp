@@ -3,12 +3,12 @@
 
 #include <bit>
 #include <cstddef>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "meshwise/collective/pending.hpp"
+#include "meshwise/core/detail/shared.hpp"
 #include "meshwise/tensor/detail/planned.hpp"
 
 namespace meshwise::detail {
@@ -133,7 +133,7 @@ auto start_planned(const char* verb, T&& x) {
   const GridView& view = x.mesh().view();
   MeshGroup* const group = group_to_start(view, kind.plan);
   Endpoint& endpoint = (group == nullptr ? *view.state->world : group->line_for_started()).endpoint(verb);
-  auto task = std::make_shared<TensorTask<Result>>(endpoint, verb, x.mesh(), x.extents());
+  Shared<TensorTask<Result>> task(new TensorTask<Result>(endpoint, verb, x.mesh(), x.extents()));
   if (group == nullptr) {
     Result result = planned<To>(verb, std::forward<T>(x));
     task->offset = result.offset();

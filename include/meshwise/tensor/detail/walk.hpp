@@ -82,9 +82,11 @@ Walk<Rank> walk_over(const std::array<std::size_t, Rank>& sizes, const std::arra
 /// The walk over T's local piece beside the piece of a tensor that has a subset of its dims, in order, placed alike.
 template <class Small, class T>
 Walk<T::rank> walk_beside(const T& x) {
-  return []<class... Ds>(const T& t, list<Ds...>) {
+  Walk<T::rank> walk = []<class... Ds>(const T& t, list<Ds...>) {
     return walk_over<T::rank>({t.ranges()[dim_index<Ds, T>].size...}, {contains<Ds, dims_of<Small>>...});
   }(x, dims_of<typename T::dims>{});
+  if (x.local().empty()) walk.extent[0] = 0;
+  return walk;
 }
 
 [[noreturn]] inline void refuse_extents(const char* verb, const std::string& dim, const Extent& a, const Extent& b,

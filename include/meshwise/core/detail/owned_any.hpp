@@ -5,28 +5,6 @@
 
 namespace meshwise::detail {
 
-/// The one owner of an object, for what is internal: the part of std::unique_ptr that the library uses, at a tenth of
-/// what that costs a compiler for every type. Interfaces keep std::unique_ptr.
-template <class T>
-class Owned {
- public:
-  Owned() = default;
-  explicit Owned(T* object) : object_(object) {}
-  Owned(Owned&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
-  Owned& operator=(Owned other) noexcept {
-    std::swap(object_, other.object_);
-    return *this;
-  }
-  ~Owned() { delete object_; }
-
-  T& operator*() const { return *object_; }
-  T* operator->() const { return object_; }
-  bool empty() const { return object_ == nullptr; }
-
- private:
-  T* object_ = nullptr;
-};
-
 /// The one owner of an object whose type only those know who put it here.
 class OwnedAny {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meshwise/core/detail/owned.hpp"
+#include "meshwise/core/detail/owned_any.hpp"
 
 #include <doctest/doctest.h>
 
@@ -18,26 +18,6 @@ struct Counted {
   Counted& operator=(const Counted&) = delete;
   ~Counted() { --alive; }
 };
-
-TEST_CASE("an Owned deletes what it owns, once") {
-  int alive = 0;
-  {
-    Owned<Counted> one(new Counted(alive));
-    Owned<Counted> other(new Counted(alive));
-    REQUIRE(alive == 2);
-    other = std::move(one);
-    REQUIRE(alive == 1);
-    REQUIRE(one.empty());
-    REQUIRE(!other.empty());
-    Owned<Counted> third(std::move(other));
-    REQUIRE(&third->alive == &alive);
-    REQUIRE(&(*third).alive == &alive);
-    third = Owned<Counted>();
-    REQUIRE(alive == 0);
-    third = Owned<Counted>(new Counted(alive));
-  }
-  REQUIRE(alive == 0);
-}
 
 TEST_CASE("an OwnedAny deletes what it owns as what it is") {
   int alive = 0;
