@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "../support/sanitized.hpp"
 #include "block_support.hpp"
 
 namespace {
@@ -23,7 +24,8 @@ struct Form : BlockForm {
 template <class F>
 using Block = TransformerBlock<bf16, Grid, F>;
 
-const BlockSizes sizes{1, 64, 1024, 16, 64, 4096, 16};
+constexpr std::size_t width = building::sanitized ? 256 : 1024;
+const BlockSizes sizes{1, 64, width, 16, width / 16, 4 * width, 16};
 
 struct Rows {
   double b = static_cast<double>(sizes.b), s = static_cast<double>(sizes.s), h = static_cast<double>(sizes.h);

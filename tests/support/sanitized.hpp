@@ -22,6 +22,6 @@ inline constexpr bool sanitized = false;
 inline constexpr int very_many_ranks = sanitized ? 10000 : 100000;
 
 /// The number of ranks up to which schedules are proven.
-inline constexpr int most_ranks = sanitized ? 128 : 1024;
+inline constexpr int most_ranks = sanitized ? 33 : 1024;
 
 }  // namespace building
