@@ -24,7 +24,8 @@ class ReservedMemory {
 
   MemorySource source() { return {&allocate, &release, this, false}; }
 
-  /// Whether an address is part of a block that has been allocated.
+  /// Whether an address is part of a block that has been allocated, or is its end: where a part of it without elements
+  /// may begin.
   bool holds(const void* address) const {
     const auto* const at = static_cast<const std::byte*>(address);
     for (const Block& block : blocks_) {
@@ -44,8 +45,9 @@ class ReservedMemory {
   // The header of the block lies at the end of the first page, the only one that may be touched.
   static void* allocate(void* context, std::size_t bytes, std::size_t) {
     auto& self = *static_cast<ReservedMemory*>(context);
+    // One byte more than asked for: the end of one block is not the beginning of another one.
     const std::size_t header = sizeof(detail::BlockHeader),
-                      whole = (page() + bytes - header + page() - 1) / page() * page();
+                      whole = (page() + bytes - header + page()) / page() * page();
     void* const memory = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     if (mprotect(memory, page(), PROT_READ | PROT_WRITE) != 0) {

@@ -6,32 +6,25 @@
 #include <thread>
 #include <utility>
 #include <vector>
+#include "../watched.hpp"
 
 using namespace meshwise::detail;
 
 namespace {
 
-/// An object that tells how many of its kind there are.
-struct Watched : Counting {
-  int& alive;
-  explicit Watched(int& count) : alive(count) { ++alive; }
-  virtual ~Watched() { --alive; }
-};
-struct Derived final : Watched {
-  using Watched::Watched;
-};
+using namespace test;
 
 TEST_CASE("the last owner deletes") {
   int alive = 0;
   Shared<Watched> outer;
   REQUIRE(outer == nullptr);
   {
-    Shared<Derived> one(new Derived(alive));
-    Shared<Derived> copy = one;
+    Shared<DerivedWatched> one(new DerivedWatched(alive));
+    Shared<DerivedWatched> copy = one;
     REQUIRE(copy == one);
     REQUIRE(copy.get() == &*one);
     outer = copy;
-    one = Shared<Derived>();
+    one = Shared<DerivedWatched>();
     copy.reset();
     REQUIRE(copy == nullptr);
     REQUIRE(alive == 1);

@@ -86,6 +86,22 @@ TEST_CASE("dry: tensors have extents and no elements; the program's own numbers 
   });
 }
 
+TEST_CASE("dry: ranks without elements take part, or not, as the others do") {
+  using Matrix = Dims<hidden, ffn>;
+  launch_dry(5, LaunchOptions{20}, [](Communicator& world) {
+    const Grid mesh(world, {5, 1});
+    // Extents of 2 and 3 on 5 ranks: of whole pages, of single elements, and of nothing.
+    for (const std::size_t width : {std::size_t{0}, std::size_t{3}, std::size_t{1024}}) {
+      const Tensor<float, Matrix, Layout<Grid, Shard<hidden, dp>>> rows(mesh, {2, width});
+      const auto all = convert<Replicate<dp>>(rows);
+      CHECK(all.size() == 2 * width);
+      const Tensor<float, Matrix, Layout<Grid, Partial<dp>>> owed(mesh, {2, width});
+      CHECK(convert<Shard<hidden, dp>>(owed).size() == rows.size());
+      CHECK(convert<Shard<ffn, dp>>(rows).extents() == rows.extents());
+    }
+  });
+}
+
 TEST_CASE("dry: one mesh may be dry beside another one that is not") {
   launch(2, [](Communicator& world) {
     Communicator second = dry(world.split(0));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <type_traits>
 #include <utility>
 
 namespace meshwise::detail {
@@ -31,7 +32,9 @@ class Shared {
   Shared(const Shared& other) : object_(other.object_) { join(); }
   Shared(Shared&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <class Derived>
-  Shared(Shared<Derived> other) noexcept : object_(other.release()) {}  // NOLINT: as pointers do
+    requires(std::is_convertible_v<Derived*, T*>)
+  Shared(Shared<Derived> other)
+  noexcept : object_(other.release()) {}  // NOLINT: as pointers do
   Shared& operator=(Shared other) noexcept {
     std::swap(object_, other.object_);
     return *this;
