@@ -44,22 +44,22 @@ Meters measure(const Model& m, std::array<int, 2> sizes) {
     const decltype(P::norm1_gain) v(mesh, {m.hidden});
     const decltype(P::query_weight) w(mesh, {m.hidden, m.heads, m.head_dim()});
     const decltype(P::query_bias) b(mesh, {m.heads, m.head_dim()});
-    P p{v,
-        v,
-        w,
-        b,
-        w,
-        b,
-        w,
-        b,
-        {mesh, {m.heads, m.head_dim(), m.hidden}},
-        v,
-        v,
-        v,
-        {mesh, {m.hidden, m.ffn()}},
-        {mesh, {m.ffn()}},
-        {mesh, {m.ffn(), m.hidden}},
-        v};
+    const P p{{v,
+               v,
+               {mesh, {m.heads, m.head_dim(), m.hidden}},
+               v,
+               v,
+               v,
+               {mesh, {m.hidden, m.ffn()}},
+               {mesh, {m.ffn()}},
+               {mesh, {m.ffn(), m.hidden}},
+               v},
+              w,
+              b,
+              w,
+              b,
+              w,
+              b};
     const typename Block::X x(mesh, {m.batch, m.sequence, m.hidden});
     const typename Block::Drop drop{0.1, 1, 2, {0.1, 3}};
     const std::size_t before = mesh.memory().usage(Category::activations).current - x.local().size_bytes();

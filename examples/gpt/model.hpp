@@ -137,22 +137,22 @@ class Maker {
     const Extents<Dims<hidden>> wide{s.hidden};
     const Extents<Dims<hidden, heads, head_dim>> in{s.hidden, s.heads, s.head_dim};
     const Extents<Dims<heads, head_dim>> per_head{s.heads, s.head_dim};
-    BlockOf<Value, E, Grid> all{{mesh_, wide},
-                                {mesh_, wide},
+    BlockOf<Value, E, Grid> all{{{mesh_, wide},
+                                 {mesh_, wide},
+                                 {mesh_, {s.heads, s.head_dim, s.hidden}},
+                                 {mesh_, wide},
+                                 {mesh_, wide},
+                                 {mesh_, wide},
+                                 {mesh_, {s.hidden, s.ffn}},
+                                 {mesh_, {s.ffn}},
+                                 {mesh_, {s.ffn, s.hidden}},
+                                 {mesh_, wide}},
                                 {mesh_, in},
                                 {mesh_, per_head},
                                 {mesh_, in},
                                 {mesh_, per_head},
                                 {mesh_, in},
-                                {mesh_, per_head},
-                                {mesh_, {s.heads, s.head_dim, s.hidden}},
-                                {mesh_, wide},
-                                {mesh_, wide},
-                                {mesh_, wide},
-                                {mesh_, {s.hidden, s.ffn}},
-                                {mesh_, {s.ffn}},
-                                {mesh_, {s.ffn, s.hidden}},
-                                {mesh_, wide}};
+                                {mesh_, per_head}};
     std::size_t n = 2 + parameters_of_block * layer;
     each_of_block(
         layer, [&](const std::string& name, auto& p) { fill(name, n++, p); }, all);

@@ -236,10 +236,14 @@ class StagedTrainer final : public Trainer {
   template <class P>
   typename Blocks<E>::Parameters block_at(const P& p, std::size_t layer) const {
     const auto& t = layers_[layer];
-    return {p[*t.norm1_gain],    p[*t.norm1_bias],  p[*t.query_weight], p[*t.query_bias],
-            p[*t.key_weight],    p[*t.key_bias],    p[*t.value_weight], p[*t.value_bias],
-            p[*t.output_weight], p[*t.output_bias], p[*t.norm2_gain],   p[*t.norm2_bias],
-            p[*t.up_weight],     p[*t.up_bias],     p[*t.down_weight],  p[*t.down_bias]};
+    return {{p[*t.norm1_gain], p[*t.norm1_bias], p[*t.output_weight], p[*t.output_bias], p[*t.norm2_gain],
+             p[*t.norm2_bias], p[*t.up_weight], p[*t.up_bias], p[*t.down_weight], p[*t.down_bias]},
+            p[*t.query_weight],
+            p[*t.query_bias],
+            p[*t.key_weight],
+            p[*t.key_bias],
+            p[*t.value_weight],
+            p[*t.value_bias]};
   }
 
   static double value_of(const OwedLoss& loss) {

@@ -58,22 +58,22 @@ T drawn(const typename T::grid& mesh, const BlockSizes& z, std::uint64_t seed, d
 /// Parameters with separate projections, each made by one(type of the tensor) in the order of each_parameter.
 template <class W, class F>
 W made(const F& one) {
-  using V = decltype(W::norm1_gain);
-  const auto of = [&]<class T>(T W::*) { return one(detail::type<T>{}); };
-  V gain1 = of(&W::norm1_gain), bias1 = of(&W::norm1_bias);
-  auto qw = of(&W::query_weight);
-  auto qb = of(&W::query_bias);
-  auto kw = of(&W::key_weight);
-  auto kb = of(&W::key_bias);
-  auto vw = of(&W::value_weight);
-  auto vb = of(&W::value_bias);
-  auto ow = of(&W::output_weight);
-  V ob = of(&W::output_bias), gain2 = of(&W::norm2_gain), bias2 = of(&W::norm2_bias);
-  auto uw = of(&W::up_weight);
-  auto ub = of(&W::up_bias);
-  auto dw = of(&W::down_weight);
-  V db = of(&W::down_bias);
-  return {gain1, bias1, qw, qb, kw, kb, vw, vb, ow, ob, gain2, bias2, uw, ub, dw, db};
+  using detail::type;
+  auto gain1 = one(type<decltype(W::norm1_gain)>{}), bias1 = one(type<decltype(W::norm1_bias)>{});
+  auto qw = one(type<decltype(W::query_weight)>{});
+  auto qb = one(type<decltype(W::query_bias)>{});
+  auto kw = one(type<decltype(W::key_weight)>{});
+  auto kb = one(type<decltype(W::key_bias)>{});
+  auto vw = one(type<decltype(W::value_weight)>{});
+  auto vb = one(type<decltype(W::value_bias)>{});
+  auto ow = one(type<decltype(W::output_weight)>{});
+  auto ob = one(type<decltype(W::output_bias)>{});
+  auto gain2 = one(type<decltype(W::norm2_gain)>{}), bias2 = one(type<decltype(W::norm2_bias)>{});
+  auto uw = one(type<decltype(W::up_weight)>{});
+  auto ub = one(type<decltype(W::up_bias)>{});
+  auto dw = one(type<decltype(W::down_weight)>{});
+  auto db = one(type<decltype(W::down_bias)>{});
+  return {{gain1, bias1, ow, ob, gain2, bias2, uw, ub, dw, db}, qw, qb, kw, kb, vw, vb};
 }
 template <class W>
 W block_parameters(const auto& mesh, const BlockSizes& z, std::uint64_t seed = 3) {

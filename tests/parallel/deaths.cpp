@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "../support/mortal.hpp"
+#include "block_support.hpp"
 #include "meshwise/parallel/context.hpp"
 #include "meshwise/parallel/data.hpp"
 #include "meshwise/parallel/ulysses.hpp"
@@ -87,6 +88,20 @@ TEST_CASE("a rank dies while a sequence becomes heads") {
         static_cast<void>(ulysses_attention_backward(q, saved, CausalMask{}, 1.0));
       },
       8);
+}
+
+struct Regathering : BlockForm {
+  static constexpr auto gathered = Gathered::again;
+};
+
+TEST_CASE("a rank dies in a transformer block, whose reductions and gathers are on their way while it computes") {
+  check_deaths(
+      {1, 3},
+      [](const Grid& mesh) {
+        const BlockSizes z{2, 5, 6, 3, 2, 7, 1};
+        static_cast<void>(block_pieces<TransformerBlock<float, Grid, Regathering>>(mesh, z, {}));
+      },
+      10);
 }
 
 }  // namespace

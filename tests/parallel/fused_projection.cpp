@@ -43,18 +43,8 @@ static_assert(!can_fuse<QueryWeight, Tensor<double, KeyWeight::dims, Layout<Grid
 std::size_t parts_of(const BlockSizes& z) { return 2 + (z.kv == 0 ? 1 : z.heads / z.kv); }
 
 Together::Parameters fused(const Apart::Parameters& w, std::size_t parts) {
-  return {w.norm1_gain,
-          w.norm1_bias,
-          fuse_projections(w.query_weight, w.key_weight, w.value_weight, parts),
-          fuse_projections(w.query_bias, w.key_bias, w.value_bias, parts),
-          w.output_weight,
-          w.output_bias,
-          w.norm2_gain,
-          w.norm2_bias,
-          w.up_weight,
-          w.up_bias,
-          w.down_weight,
-          w.down_bias};
+  return {w, fuse_projections(w.query_weight, w.key_weight, w.value_weight, parts),
+          fuse_projections(w.query_bias, w.key_bias, w.value_bias, parts)};
 }
 
 void fused_as_separate(const Grid& mesh, const BlockSizes& z) {

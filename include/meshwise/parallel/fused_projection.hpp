@@ -156,27 +156,14 @@ template <AnyTensor Fused>
   requires(!detail::is_accepted<detail::split_of<Fused>>)
 [[nodiscard]] auto split_projections(const Fused& fused) -> detail::split_of<Fused>;
 
-/// BlockOf with one weight for queries, keys and values, split by groups over the tensor axes.
+/// A block with one weight for queries, keys and values, split by groups over the tensor axes.
 template <template <class> class Of, class E, class Grid, class Shape, template <class> class OfVector = Of>
-struct FusedBlockOf {
-  template <class D, class... Lists>
-  using P = Of<detail::placed_by<E, D, Grid, Lists...>>;
-  using by_heads = detail::sharded_over<heads, typename Shape::tensor>;
-  using by_groups = detail::sharded_over<kv, typename Shape::tensor>;
-  using by_ffn = detail::sharded_over<ffn, typename Shape::tensor>;
+struct FusedBlockOf : BlockFrameOf<Of, E, Grid, Shape, OfVector> {
+  template <class D>
+  using P = Of<detail::placed_by<E, D, Grid, detail::sharded_over<kv, typename Shape::tensor>>>;
 
-  using Vector = OfVector<detail::placed_by<E, Dims<hidden>, Grid>>;
-
-  Vector norm1_gain, norm1_bias;
-  P<Dims<hidden, kv, query_key_value, head_dim>, by_groups> projection_weight;
-  P<Dims<kv, query_key_value, head_dim>, by_groups> projection_bias;
-  P<Dims<heads, head_dim, hidden>, by_heads> output_weight;
-  Vector output_bias;
-  Vector norm2_gain, norm2_bias;
-  P<typename Shape::mlp::weight_dims, by_ffn> up_weight;
-  P<typename Shape::mlp::bias_dims, by_ffn> up_bias;
-  P<Dims<ffn, hidden>, by_ffn> down_weight;
-  Vector down_bias;
+  P<Dims<hidden, kv, query_key_value, head_dim>> projection_weight;
+  P<Dims<kv, query_key_value, head_dim>> projection_bias;
 };
 
 /// Queries, keys and values by one product, for BlockShape::projection; BlockShape::keys says nothing here.

@@ -37,39 +37,47 @@ using key_heads_of = key_heads<typename Shape::keys, typename Shape::tensor>;
 
 }  // namespace detail
 
-/// What a pre-norm transformer block has for each parameter: `BlockOf<Value, ...>` the parameters themselves,
-/// `BlockOf<OwedGradient, ...>` their gradients. Heads and ffn are split over the tensor axes of Shape; norms and row
-/// biases are replicated (OfVector: what there is for these, where that differs).
+/// What a pre-norm transformer block has for each parameter beside its projection of queries, keys and values. Heads
+/// and ffn are split over the tensor axes; norms and row biases are replicated (OfVector: what there is for these,
+/// where that differs).
+template <template <class> class Of, class E, class Grid, class TensorAxes, class Mlp,
+          template <class> class OfVector = Of>
+struct BlockFrame {
+  template <class D, class... Lists>
+  using P = Of<detail::placed_by<E, D, Grid, Lists...>>;
+  using by_heads = detail::sharded_over<heads, TensorAxes>;
+  using by_ffn = detail::sharded_over<ffn, TensorAxes>;
+  using Vector = OfVector<detail::placed_by<E, Dims<hidden>, Grid>>;
+
+  Vector norm1_gain, norm1_bias;
+  P<Dims<heads, head_dim, hidden>, by_heads> output_weight;
+  Vector output_bias;
+  Vector norm2_gain, norm2_bias;
+  P<typename Mlp::weight_dims, by_ffn> up_weight;
+  P<typename Mlp::bias_dims, by_ffn> up_bias;
+  P<Dims<ffn, hidden>, by_ffn> down_weight;
+  Vector down_bias;
+};
+template <template <class> class Of, class E, class Grid, class Shape, template <class> class OfVector>
+using BlockFrameOf = BlockFrame<Of, E, Grid, typename Shape::tensor, typename Shape::mlp, OfVector>;
+
+/// A block with three projections: `BlockOf<Value, ...>` are its parameters, `BlockOf<OwedGradient, ...>` their
+/// gradients.
 template <template <class> class Of, class E, class Grid, class Shape = BlockShape,
           template <class> class OfVector = Of>
-struct BlockOf {
+struct BlockOf : BlockFrameOf<Of, E, Grid, Shape, OfVector> {
   template <class D, class... Lists>
   using P = Of<detail::placed_by<E, D, Grid, Lists...>>;
   using keys = typename detail::key_heads_of<Shape>::dim;
   using by_heads = detail::sharded_over<heads, typename Shape::tensor>;
   using by_keys = detail::sharded_over<keys, typename detail::key_heads_of<Shape>::axes>;
-  using by_ffn = detail::sharded_over<ffn, typename Shape::tensor>;
 
-  using Vector = OfVector<detail::placed_by<E, Dims<hidden>, Grid>>;
-  using Projection = P<Dims<hidden, heads, head_dim>, by_heads>;
-  using ProjectionBias = P<Dims<heads, head_dim>, by_heads>;
-  using KeyProjection = P<Dims<hidden, keys, head_dim>, by_keys>;
-  using KeyProjectionBias = P<Dims<keys, head_dim>, by_keys>;
-
-  Vector norm1_gain, norm1_bias;
-  Projection query_weight;
-  ProjectionBias query_bias;
-  KeyProjection key_weight;
-  KeyProjectionBias key_bias;
-  KeyProjection value_weight;
-  KeyProjectionBias value_bias;
-  P<Dims<heads, head_dim, hidden>, by_heads> output_weight;
-  Vector output_bias;
-  Vector norm2_gain, norm2_bias;
-  P<typename Shape::mlp::weight_dims, by_ffn> up_weight;
-  P<typename Shape::mlp::bias_dims, by_ffn> up_bias;
-  P<Dims<ffn, hidden>, by_ffn> down_weight;
-  Vector down_bias;
+  P<Dims<hidden, heads, head_dim>, by_heads> query_weight;
+  P<Dims<heads, head_dim>, by_heads> query_bias;
+  P<Dims<hidden, keys, head_dim>, by_keys> key_weight;
+  P<Dims<keys, head_dim>, by_keys> key_bias;
+  P<Dims<hidden, keys, head_dim>, by_keys> value_weight;
+  P<Dims<keys, head_dim>, by_keys> value_bias;
 };
 
 /// Queries, keys and values by a layer each.
