@@ -1,6 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # The headers of each component, by name. Written by ./run headers.
 set(MESHWISE_HEADERS
+  include/meshwise/bootstrap/detail/command.hpp
+  include/meshwise/bootstrap/detail/core_shares.hpp
+  include/meshwise/bootstrap/detail/crew.hpp
+  include/meshwise/bootstrap/detail/guard.hpp
+  include/meshwise/bootstrap/detail/pressure.hpp
+  include/meshwise/bootstrap/detail/printer.hpp
+  include/meshwise/bootstrap/detail/running_job.hpp
+  include/meshwise/bootstrap/detail/signal_inbox.hpp
+  include/meshwise/bootstrap/detail/system.hpp
+  include/meshwise/bootstrap/detail/text.hpp
+  include/meshwise/bootstrap/environment.hpp
+  include/meshwise/bootstrap/launch_processes.hpp
+  include/meshwise/bootstrap/launcher.hpp
+  include/meshwise/bootstrap/launcher_options.hpp
+  include/meshwise/bootstrap/run.hpp
   include/meshwise/collective/all_gather.hpp
   include/meshwise/collective/all_gather_v.hpp
   include/meshwise/collective/all_reduce.hpp
@@ -49,6 +64,7 @@ set(MESHWISE_HEADERS
   include/meshwise/core/detail/pack.hpp
   include/meshwise/core/detail/pack_loops.hpp
   include/meshwise/core/detail/pack_math.hpp
+  include/meshwise/core/detail/packed_report.hpp
   include/meshwise/core/detail/plain_gemm.hpp
   include/meshwise/core/detail/recode.hpp
   include/meshwise/core/detail/recode.inc
@@ -85,27 +101,46 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/dry/endpoint.hpp
   include/meshwise/fabric/dry/launch.hpp
   include/meshwise/fabric/endpoint.hpp
+  include/meshwise/fabric/launch_options.hpp
+  include/meshwise/fabric/memory/agenda.hpp
+  include/meshwise/fabric/memory/cores.hpp
+  include/meshwise/fabric/memory/direct.hpp
+  include/meshwise/fabric/memory/endpoint.hpp
+  include/meshwise/fabric/memory/entry.hpp
+  include/meshwise/fabric/memory/group.hpp
+  include/meshwise/fabric/memory/inbox.hpp
+  include/meshwise/fabric/memory/job.hpp
+  include/meshwise/fabric/memory/mail.hpp
+  include/meshwise/fabric/memory/member.hpp
+  include/meshwise/fabric/memory/notes.hpp
+  include/meshwise/fabric/memory/performer.hpp
+  include/meshwise/fabric/memory/poison.hpp
+  include/meshwise/fabric/memory/shared_bytes.hpp
+  include/meshwise/fabric/memory/slot.hpp
+  include/meshwise/fabric/memory/small.hpp
+  include/meshwise/fabric/memory/windows.hpp
   include/meshwise/fabric/message.hpp
   include/meshwise/fabric/move.hpp
   include/meshwise/fabric/plans.hpp
-  include/meshwise/fabric/poison.hpp
   include/meshwise/fabric/region_walk.hpp
   include/meshwise/fabric/reproducible/reproducible.hpp
+  include/meshwise/fabric/shared_memory/address_map.hpp
+  include/meshwise/fabric/shared_memory/arena.hpp
+  include/meshwise/fabric/shared_memory/control.hpp
+  include/meshwise/fabric/shared_memory/descriptor.hpp
+  include/meshwise/fabric/shared_memory/extents.hpp
+  include/meshwise/fabric/shared_memory/job.hpp
+  include/meshwise/fabric/shared_memory/join.hpp
+  include/meshwise/fabric/shared_memory/memory_file.hpp
+  include/meshwise/fabric/shared_memory/places.hpp
+  include/meshwise/fabric/shared_memory/processors.hpp
+  include/meshwise/fabric/shared_memory/registration.hpp
+  include/meshwise/fabric/shared_memory/segments.hpp
+  include/meshwise/fabric/shared_memory/space.hpp
+  include/meshwise/fabric/shared_memory/system_text.hpp
   include/meshwise/fabric/streaming.hpp
-  include/meshwise/fabric/thread/agenda.hpp
-  include/meshwise/fabric/thread/cores.hpp
-  include/meshwise/fabric/thread/direct.hpp
-  include/meshwise/fabric/thread/endpoint.hpp
-  include/meshwise/fabric/thread/group.hpp
-  include/meshwise/fabric/thread/inbox.hpp
   include/meshwise/fabric/thread/job.hpp
   include/meshwise/fabric/thread/launch.hpp
-  include/meshwise/fabric/thread/mail.hpp
-  include/meshwise/fabric/thread/member.hpp
-  include/meshwise/fabric/thread/notes.hpp
-  include/meshwise/fabric/thread/performer.hpp
-  include/meshwise/fabric/thread/small.hpp
-  include/meshwise/fabric/thread/windows.hpp
   include/meshwise/fabric/wrapping.hpp
   include/meshwise/layout/axis.hpp
   include/meshwise/layout/describe.hpp

@@ -12,7 +12,7 @@
 #include "meshwise/core/reduce.hpp"
 #include "meshwise/core/split.hpp"
 #include "meshwise/core/wait.hpp"
-#include "meshwise/fabric/thread/cores.hpp"
+#include "meshwise/fabric/memory/cores.hpp"
 
 namespace bench {
 

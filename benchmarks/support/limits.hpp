@@ -16,7 +16,7 @@
 
 #include "meshwise/core/memory.hpp"
 #include "meshwise/core/wait.hpp"
-#include "meshwise/fabric/thread/cores.hpp"
+#include "meshwise/fabric/memory/cores.hpp"
 #include "team.hpp"
 
 namespace bench {

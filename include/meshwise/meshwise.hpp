@@ -33,6 +33,7 @@
 #include "meshwise/topology/topology.hpp"
 
 #include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/launch_options.hpp"
 #include "meshwise/fabric/wrapping.hpp"
 
 #include "meshwise/collective/all_gather.hpp"
@@ -61,6 +62,12 @@
 #include "meshwise/collective/scatter_v.hpp"
 #include "meshwise/collective/send_receive.hpp"
 #include "meshwise/collective/volume.hpp"
+
+#include "meshwise/bootstrap/environment.hpp"
+#include "meshwise/bootstrap/launch_processes.hpp"
+#include "meshwise/bootstrap/launcher.hpp"
+#include "meshwise/bootstrap/launcher_options.hpp"
+#include "meshwise/bootstrap/run.hpp"
 
 #include "meshwise/layout/axis.hpp"
 #include "meshwise/layout/describe.hpp"

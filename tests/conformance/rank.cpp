@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "meshwise/collective/broadcast_bytes.hpp"
 #include "meshwise/collective/group.hpp"
 #include "meshwise/core/error.hpp"
+#include "meshwise/core/memory.hpp"
 #include "perform.hpp"
 
 namespace conformance {
@@ -23,6 +25,9 @@ namespace conformance {
 namespace {
 
 using meshwise::Communicator;
+using meshwise::Heap;
+using meshwise::MemorySource;
+using meshwise::Storage;
 
 std::size_t begin_of(const std::vector<std::size_t>& parts, std::size_t k) {
   std::size_t begin = 0;
@@ -48,6 +53,7 @@ class Exercise final : public Interlude {
     root_ = static_cast<std::size_t>(c.root_rank());
     size_ = size_of(c.item());
     lay_out();
+    take_memory();
   }
 
   std::string run() {
@@ -77,7 +83,7 @@ class Exercise final : public Interlude {
   }
 
   /// Whether nothing has been touched, for calls that were refused.
-  bool untouched() const { return memory_ == before_; }
+  bool untouched() const { return holds(before_); }
 
  private:
   static constexpr std::size_t margin = 192;
@@ -186,7 +192,7 @@ class Exercise final : public Interlude {
   std::byte* out_data() { return memory_.data() + out_first_ + out_.begin * size_; }
 
   /// Copies `count` elements of a table, from entry `first` on, into an image at a byte.
-  void put(std::vector<std::byte>& image, std::size_t at, const Table& table, std::size_t first, std::size_t count) {
+  void put(std::span<std::byte> image, std::size_t at, const Table& table, std::size_t first, std::size_t count) {
     for (std::size_t done = 0; done < count;) {
       const std::size_t entry = (first + done) % period;
       const std::size_t run = std::min(period - entry, count - done);
@@ -202,12 +208,30 @@ class Exercise final : public Interlude {
     wants_.push_back(Want{offset, first, count, tolerance});
   }
 
+  /// Where ranks reach only some of each other's memory: a third of the cases is on memory that all reach, a third on
+  /// memory that nobody else does, and a third on both.
+  void take_memory() {
+    const MemorySource* const source = communicator_.endpoint().memory();
+    if (source != nullptr && (c_.seed % 3 == 0 || (c_.seed % 3 == 1 && rank_ % 2 == 0))) {
+      heap_ = std::make_unique<Heap>(*source);
+      storage_ = heap_->allocate(bytes_);
+      memory_ = {storage_.data(), bytes_};
+    } else {
+      own_.resize(bytes_);
+      memory_ = own_;
+    }
+  }
+
+  bool holds(const std::vector<std::byte>& image) const {
+    return std::equal(memory_.begin(), memory_.end(), image.begin(), image.end());
+  }
+
   /// New data, and what must become of it.
   void make(std::uint64_t seed) {
     current_ = c_;
     current_.seed = seed;
     const Case& c = current_;
-    memory_.assign(bytes_, std::byte{0xa5});
+    std::fill(memory_.begin(), memory_.end(), std::byte{0xa5});
     wants_.clear();
     if (c.verb() == Verb::barrier || c.verb() == Verb::broadcast_bytes) return;
     const std::size_t n = sizes_.count;
@@ -228,8 +252,8 @@ class Exercise final : public Interlude {
       if (gives) put(memory_, in_first_ + in_.begin * size_, own, first, in_.count);
     }
     if (c.verb() == Verb::broadcast && rank_ == root_) put(memory_, out_first_, own, 0, n);
-    before_ = memory_;
-    expected_ = memory_;
+    before_.assign(memory_.begin(), memory_.end());
+    expected_ = before_;
     const auto part = [&](std::size_t rank) { return carried(c, static_cast<int>(rank)); };
     switch (c.verb()) {
       case Verb::all_reduce: want_combined(p_, 0, n); break;
@@ -284,7 +308,7 @@ class Exercise final : public Interlude {
 
   /// Compares all of the memory with its expected image.
   void judge() {
-    if (!complaint_.empty() || memory_ == expected_) return;
+    if (!complaint_.empty() || holds(expected_)) return;
     for (const Want& wanted : wants_) {
       for (std::size_t i = 0; i < wanted.count; ++i) {
         const std::size_t at = out_first_ + (out_.begin + wanted.offset + i) * size_;
@@ -359,8 +383,8 @@ class Exercise final : public Interlude {
 
   void meet(Ask& ask) {
     make(c_.seed);
-    before_ = memory_;
-    expected_ = memory_;
+    before_.assign(memory_.begin(), memory_.end());
+    expected_ = before_;
     in_manner<true>(
         ask, [&](auto&) { meshwise::barrier(communicator_); },
         [&](auto&) { return meshwise::start_barrier(communicator_); },
@@ -417,7 +441,10 @@ class Exercise final : public Interlude {
   std::size_t in_first_ = 0;
   std::size_t out_first_ = 0;
   std::size_t bytes_ = 0;
-  std::vector<std::byte> memory_;
+  std::vector<std::byte> own_;  ///< memory of this rank only, if the fabric tells a difference
+  std::unique_ptr<Heap> heap_;  ///< or what other ranks reach
+  Storage storage_;
+  std::span<std::byte> memory_;  ///< in one of them
   std::vector<std::byte> before_;
   std::vector<std::byte> expected_;
   std::vector<Want> wants_;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
-#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "meshwise/core/error.hpp"
-#include "meshwise/fabric/poison.hpp"
-#include "meshwise/fabric/thread/cores.hpp"
+#include "meshwise/fabric/memory/cores.hpp"
+#include "meshwise/fabric/memory/job.hpp"
 #include "meshwise/schedule/settings.hpp"
 
 namespace meshwise::detail {
@@ -18,64 +20,34 @@ namespace meshwise::detail {
 /// The largest number of ranks that `launch` starts.
 inline constexpr int most_threads = 4096;
 
-/// What the ranks of one `launch` share: which of them failed, and the groups that must be told.
-class ThreadJob {
+/// What the ranks of one `launch` share.
+class ThreadJob final : public Job {
  public:
   /// settings: what is forced upon the selectors of all groups; read once, so that all ranks choose alike.
-  explicit ThreadJob(int ranks, const Settings& settings = {})
-      : cores_(usable_cores()), crowded_(ranks > cores_), settings_(settings) {}
+  explicit ThreadJob(int ranks, const Settings& settings = {}) : ThreadJob(ranks, usable_cores(), settings) {}
+  ~ThreadJob() override { release_all(); }
 
-  /// Cores that the process may use.
-  int cores() const { return cores_; }
+  const std::atomic<std::uint32_t>& failed() const override { return failed_; }
 
-  /// Whether there are more ranks than cores.
-  bool crowded() const { return crowded_; }
-
-  const Settings& settings() const { return settings_; }
-
-  /// Aborts a new group together with the job; at once if the job has failed.
-  void watch(const std::shared_ptr<Poison>& poison) {
+  Report cause() const override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!failures_.empty()) {
-      poison->put(cause_);
-      return;
-    }
-    // Dead entries go when the list would grow: the cost of a group stays constant on average.
-    if (groups_.size() == groups_.capacity()) {
-      std::size_t kept = 0;
-      for (auto& group : groups_) {
-        if (!group.expired()) groups_[kept++] = group;
-      }
-      groups_.resize(kept);
-      groups_.reserve(2 * kept + 8);
-    }
-    groups_.push_back(poison);
+    return cause_;
   }
 
-  /// Remembers why a rank ended, and aborts all groups. rank: of the job; negative: ranks that have left a group have
-  /// found it out.
-  void fail(int rank, std::exception_ptr error) {
+  void fail(int rank, const std::exception_ptr& error) noexcept override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    failures_.push_back(Failure{error, false});
-    std::string text = "an exception that is no std::exception";
     try {
-      std::rethrow_exception(error);
-    } catch (const Error& known) {
-      text = known.what();
-      failures_.back().echo =
-          known.code() == Code::aborted || known.code() == Code::peer_left || !known.report().origin.empty();
-    } catch (const std::exception& known) {
-      text = known.what();
-    } catch (...) {}
-    if (failures_.size() > 1) return;
-    cause_.code = Code::aborted;
-    cause_.found = (rank < 0 ? "ranks left a group: " : "rank " + std::to_string(rank) + " of the job failed: ") + text;
-    cause_.remedy = "look for the cause there";
-    if (rank >= 0) cause_.ranks = {rank};
-    for (const auto& group : groups_) {
-      if (const auto poison = group.lock()) poison->put(cause_);
+      failures_.push_back(Failure{error, is_echo(error)});
+      if (failures_.size() == 1) cause_ = failure_of(rank, text_of(error));
+    } catch (...) {
+      // Without memory for the text the code alone must do.
+      cause_.code = Code::aborted;
     }
+    failed_.store(1, std::memory_order_release);
   }
+
+  void* allocate(std::size_t bytes) override { return ::operator new(bytes, alignment); }
+  void release(void* memory) noexcept override { ::operator delete(memory, alignment); }
 
   /// Throws the first cause, if any rank failed: the earliest failure that is not the echo of another one.
   void rethrow() const {
@@ -87,16 +59,27 @@ class ThreadJob {
   }
 
  private:
+  static constexpr std::align_val_t alignment{128};
+
   struct Failure {
     std::exception_ptr error;
     bool echo = false;  ///< it says that somebody else has failed or left
   };
 
+  ThreadJob(int ranks, int cores, const Settings& settings) : Job(cores, ranks > cores, true, settings) {}
+
+  static bool is_echo(const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const Error& known) {
+      return known.code() == Code::aborted || known.code() == Code::peer_left || !known.report().origin.empty();
+    } catch (...) {
+      return false;
+    }
+  }
+
   mutable std::mutex mutex_;
-  int cores_;
-  bool crowded_;
-  Settings settings_;
-  std::vector<std::weak_ptr<Poison>> groups_;
+  std::atomic<std::uint32_t> failed_{0};
   std::vector<Failure> failures_;
   Report cause_;
 };

@@ -13,29 +13,15 @@
 
 #include "meshwise/collective/communicator.hpp"
 #include "meshwise/core/error.hpp"
-#include "meshwise/fabric/thread/endpoint.hpp"
+#include "meshwise/fabric/launch_options.hpp"
+#include "meshwise/fabric/memory/endpoint.hpp"
 #include "meshwise/fabric/thread/job.hpp"
 #include "meshwise/schedule/settings.hpp"
 #include "meshwise/topology/topology.hpp"
 
 namespace meshwise {
 
-/// How `launch` starts ranks.
-struct LaunchOptions {
-  double deadline = 600;   ///< seconds that an operation may wait for others, 0 for ever
-  bool messages = false;   ///< run collectives over send and receive, as a fabric without shared memory would
-  const char* name = "";   ///< the communicator's name in errors
-  Topology topology = {};  ///< what the choice of algorithms goes by; left as it is, all ranks reach each other alike
-  std::optional<Settings> settings = {};  ///< what is forced; without it, Settings::from_environment()
-};
-
 namespace detail {
-
-/// A program of unknown type: what to call with it and a communicator.
-struct Program {
-  void (*call)(void* object, Communicator& communicator);
-  void* object;
-};
 
 /// What `launch` does, whatever the type of the program.
 ///
@@ -47,18 +33,10 @@ void launch_threads(int ranks, const LaunchOptions& options, Program program) {
     fail("launch", "1 to " + std::to_string(most_threads) + " ranks", std::to_string(ranks),
          "choose another number of ranks");
   }
-  if (!(options.deadline >= 0)) {
-    fail("launch", "a deadline >= 0 seconds (0 waits for ever)", std::to_string(options.deadline),
-         "choose another deadline");
-  }
-  const bool flat = options.topology == Topology();
-  if (!flat && options.topology.ranks() != ranks) {
-    fail("launch", "a topology of " + std::to_string(ranks) + " ranks", std::to_string(options.topology.ranks()),
-         "describe the ranks that are started");
-  }
+  const Topology topology = topology_of("launch", ranks, options);
   const auto job =
       std::make_shared<ThreadJob>(ranks, options.settings ? *options.settings : Settings::from_environment());
-  const auto world = ThreadGroup::make(job, flat ? Topology::flat(ranks) : options.topology, options.messages);
+  const auto world = MemoryGroup::make(job, topology, options.messages);
   enum class Start { pending, go, cancelled };
   std::atomic<Start> start{Start::pending};
 
@@ -68,7 +46,7 @@ void launch_threads(int ranks, const LaunchOptions& options, Program program) {
     if (start.load(std::memory_order_acquire) == Start::cancelled) return;
     Communicator communicator;
     try {
-      auto endpoint = std::make_unique<ThreadEndpoint>(world, rank, rank == 0);
+      auto endpoint = std::make_unique<MemoryEndpoint>(world, rank, rank == 0);
       endpoint->set_deadline(options.deadline);
       endpoint->set_axis(options.name);
       communicator = Communicator(std::move(endpoint));
@@ -118,11 +96,7 @@ void launch_threads(int ranks, const LaunchOptions& options, Program program) {
 template <class F>
 void launch(int ranks, const LaunchOptions& options, F&& program) {
   auto run = [&program](Communicator& communicator) { program(communicator); };
-  detail::launch_threads(ranks, options,
-                         detail::Program{[](void* object, Communicator& communicator) {
-                                           (*static_cast<decltype(run)*>(object))(communicator);
-                                         },
-                                         &run});
+  detail::launch_threads(ranks, options, detail::program_of(run));
 }
 
 /// The same with default options.

@@ -1,0 +1,625 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "meshwise/core/deadline.hpp"
+#include "meshwise/core/error.hpp"
+#include "meshwise/core/wait.hpp"
+#include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/memory/agenda.hpp"
+#include "meshwise/fabric/memory/group.hpp"
+#include "meshwise/fabric/memory/shared_bytes.hpp"
+#include "meshwise/fabric/move.hpp"
+#include "meshwise/schedule/contract.hpp"
+
+namespace meshwise::detail {
+
+/// How one thread enters calls, waits for others and leaves after an error: the protocol, without the work.
+///
+/// A rank enters operation s by publishing its call and its buffers; after step i it publishes progress (s, i + 2),
+/// after the last one, or at once if it has none, (s, last_step). A plan says which progress of whom a step must see.
+/// Before a rank touches another one's buffers for the first time in an operation it compares their calls. It enters an
+/// operation when the one before is complete.
+///
+/// Errors. The first one poisons the group. A rank that must throw first makes sure that nobody is inside a move that
+/// could touch its buffers: it marks itself as left and waits until every other rank has left too, rests, or is not
+/// between its first and its last move. A rank says that it is moving before it looks at the poison, and leaving sets
+/// the poison before it looks at that, both in one total order, so that one of the two sees the other. A rank rests
+/// while its program computes between two calls with an operation unfinished; it says that it is here again before it
+/// looks at the poison.
+class MemoryMember : public Endpoint, protected Backlog {
+ public:
+  /// agenda: of this rank, the same for all its communicators; null makes a new one.
+  MemoryMember(std::shared_ptr<MemoryGroup> group, int rank, std::shared_ptr<Agenda> agenda = nullptr)
+      : Endpoint(rank, group->size()),
+        agenda_(agenda ? std::move(agenda) : std::make_shared<Agenda>()),
+        group_(std::move(group)),
+        failed_(group_->job()->failed()),
+        hook_(group_->job()->hook()),
+        translates_(!group_->job()->one_process()),
+        slot_(group_->slot(rank)),
+        peers_(static_cast<std::size_t>(size())),
+        met_(static_cast<std::size_t>(size()), 0),
+        exceptions_(std::uncaught_exceptions()) {}
+
+  ~MemoryMember() override {
+    set_background(false);
+    const bool thrown = std::uncaught_exceptions() > exceptions_;
+    if (!thrown) take_leave();
+    slot_.state.store(thrown ? State::unwinding : State::gone, std::memory_order_seq_cst);
+    group_->state().members.fetch_sub(1, std::memory_order_acq_rel);
+  }
+
+  void abort(const char* reason) noexcept override {
+    Report report;
+    report.code = Code::aborted;
+    try {
+      report.found = "rank " + std::to_string(rank()) + " called abort: " + reason;
+      report.ranks = {rank()};
+    } catch (...) {
+      // Without memory for the text the code alone must do.
+    }
+    group_->poison().put(report);
+  }
+
+ protected:
+  using State = MemorySlot::State;
+
+  /// How long an error waits for a rank of another process that is in a move and may be stopped.
+  class Patience {
+   public:
+    bool over() {
+      const std::int64_t now = monotonic_nanoseconds();
+      if (end_ == 0) end_ = now + settle_nanoseconds;
+      return now > end_;
+    }
+
+   private:
+    std::int64_t end_ = 0;
+  };
+
+  /// What this rank is waiting for, for errors.
+  struct Waiting {
+    const char* verb = "";
+    bool collective = false;
+    Deadline deadline;
+    std::int64_t grace = 0;  ///< when to give up on a rank that is unwinding
+    int turn = 0;            ///< the next rank to compare calls with
+  };
+
+  /// Whether the progress of a rank in an operation is at least `step`. That it has entered is said in the line that
+  /// also says what it has entered.
+  struct Progressed {
+    const MemorySlot& slot;
+    std::uint64_t sequence;
+    std::uint64_t step;
+
+    bool operator()() const {
+      if (step == 1) return slot.entered(sequence);
+      return slot.progress.load(std::memory_order_acquire) >= progress_at(sequence, step);
+    }
+  };
+
+  /// Publishes a new call. scratch: this rank's scratch slots. harmless: it will touch nobody's memory in this call.
+  void enter(const Call& call, const void* scratch, bool harmless) {
+    publish_call(call, scratch);
+    forget_others();
+    if (harmless) publish(last_step, std::memory_order_release);
+    if (stopped()) leave();
+  }
+
+  /// Nobody has been met in this operation.
+  void forget_others() {
+    peers_[static_cast<std::size_t>(rank())] = buffers(own_);
+    met_[static_cast<std::size_t>(rank())] = sequence_;
+    strangers_ = size() - 1;
+  }
+
+  /// The part that the others see, for who keeps no lists of whom it has met.
+  [[gnu::always_inline]] void publish_call(const Call& call, const void* scratch) {
+    wait_for(call);
+    rouse();
+    if (slot_.state.load(std::memory_order_relaxed) != State::here) leave();
+    own_.set(call, scratch, history_);
+    if (translates_) translate(call);
+    ++sequence_;
+    slot_.write(sequence_, own_);
+  }
+
+  /// To be called before the first move of an operation. What is ordered here had all the time of the waits before to
+  /// reach the other cores; at entry, or in a line that others read, it would keep everything behind it waiting.
+  void begin_moving() {
+    slot_.moving.store(true, std::memory_order_seq_cst);
+    if (group_->poison().set_in_order()) leave();
+  }
+
+  /// To be called after the last move, when progress has been published.
+  void end_moving() { slot_.moving.store(false, std::memory_order_release); }
+
+  /// Takes a call as what is being waited for.
+  void wait_for(const Call& call) { waiting_ = Waiting{call.verb, true, Deadline(deadline(call.deadline)), 0, 0}; }
+
+  [[noreturn, gnu::noinline]] void refuse_entry(const Call& call) {
+    wait_for(call);
+    leave();
+  }
+
+  void publish(std::uint64_t step, std::memory_order order) {
+    if (hook_.call != nullptr) [[unlikely]]
+      hook_.call(hook_.context, sequence_, step);
+    slot_.progress.store(progress_at(sequence_, step), order);
+  }
+
+  /// Whether there is an error, here or in the job.
+  bool stopped() const { return group_->poison().set() || failed_.load(std::memory_order_acquire) != 0; }
+
+  /// Makes what is about to be published readable in other processes: texts, the context, and the addresses of buffers
+  /// at which they see them; what they do not see is marked.
+  [[gnu::noinline]] void translate(const Call& call) {
+    Job& job = *group_->job();
+    const auto word = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address); };
+    if (call.verb != verb_) {
+      text_ = job.shared_text(call.verb);
+      verb_ = call.verb;
+    }
+    own_.word[Entry::verb] = word(text_);
+    if (own_.word[Entry::generator] != 0) own_.word[Entry::generator] = word(job.shared_text(call.generator.name));
+    own_.word[Entry::input] = word(reach(call, Buffer::input, call.input));
+    own_.word[Entry::output] = word(reach(call, Buffer::output, call.output));
+    if (const std::size_t bytes = call.regions.own_bytes; bytes > 0 && call.regions.context != nullptr) {
+      std::byte* const copy = context_.take(job, bytes);
+      std::memcpy(copy, call.regions.context, bytes);
+      own_.word[Entry::context] = word(copy);
+    }
+  }
+
+  /// Whether one of a rank's buffers is not addressed by the others.
+  static bool is_foreign(const Addresses& buffers) {
+    return buffers.input == Entry::unreachable() || buffers.output == Entry::unreachable();
+  }
+
+  const void* reach(const Call& call, Buffer buffer, const void* data) {
+    if (data == nullptr) return nullptr;
+    Job& job = *group_->job();
+    const void* const seen = job.reach(data, 0);
+    if (seen == data) return seen;
+    return seen != nullptr && job.reach(data, extent(call, buffer)) == seen ? seen : Entry::unreachable();
+  }
+
+  /// Bytes from the beginning of an own buffer to the end of what is in it.
+  std::size_t extent(const Call& call, Buffer buffer) const {
+    const int slots = buffer == Buffer::input ? input_slots(call.shape, rank()) : output_slots(call.shape, rank());
+    std::size_t end = 0;
+    for (int slot = 0; slot < slots; ++slot) {
+      const Region region = call.regions.locate(call.regions.context, call.shape, buffer, rank(), slot);
+      if (region.size() == 0) continue;
+      const std::size_t last = region.offset + (region.repeat - 1) * region.stride + region.run;
+      end = last > end ? last : end;
+    }
+    return end * call.element_size;
+  }
+
+  /// The whole of a call that moves nothing: everybody has entered it.
+  void meet_all() {
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer != rank()) await(peer, 1);
+    }
+  }
+
+  /// Returns when the progress of a rank in this operation is at least `step`, and its call is known to agree.
+  void await(int peer, std::uint64_t step) {
+    const Progressed ready{group_->slot(peer), sequence_, step};
+    if (!ready()) wait(peer, ready);
+    if (met_[static_cast<std::size_t>(peer)] != sequence_) meet(peer);
+  }
+
+  /// The same without waiting: whether that is so by now.
+  bool reached(int peer, std::uint64_t step) {
+    const Progressed ready{group_->slot(peer), sequence_, step};
+    if (!ready()) {
+      inspect(peer, ready, false);
+      return false;
+    }
+    if (met_[static_cast<std::size_t>(peer)] != sequence_) meet(peer);
+    return true;
+  }
+
+  template <bool blocking>
+  bool arrive(int peer, std::uint64_t step) {
+    if constexpr (!blocking) return reached(peer, step);
+    await(peer, step);
+    return true;
+  }
+
+  /// To be called before a program gets control back with an operation unfinished.
+  void rest() {
+    if (resting_ || slot_.state.load(std::memory_order_relaxed) != State::here) return;
+    resting_ = true;
+    slot_.state.store(State::resting, std::memory_order_seq_cst);
+  }
+
+  /// To be called before a rank that may rest touches memory again, or enters.
+  void rouse() {
+    if (!resting_) return;
+    resting_ = false;
+    slot_.state.store(State::here, std::memory_order_seq_cst);
+    if (group_->poison().set_in_order()) leave();
+  }
+
+  /// Whether there are started operations here that waits for other things must go on with.
+  void set_background(bool value) {
+    if (value == background_) return;
+    background_ = value;
+    value ? agenda_->add(this) : agenda_->remove(this);
+  }
+
+  const std::shared_ptr<Agenda>& agenda() const { return agenda_; }
+
+  /// Waits for a rank. ready: see inspect. Part of what calls it: after a change of threads every return from a
+  /// function is one that the processor has not foreseen.
+  template <class Ready>
+  [[gnu::always_inline]] void wait(int peer, const Ready& ready) {
+    Backoff backoff(group_->job()->crowded());
+    while (!ready()) idle(backoff, peer, ready);
+  }
+
+  /// Spends a moment of a wait for a rank. ready: see inspect.
+  template <class Ready>
+  [[gnu::always_inline]] void idle(Backoff& backoff, int peer, const Ready& ready) {
+    if (!agenda_->empty()) agenda_->advance();
+    if (backoff.pause()) inspect(peer, ready, true);
+  }
+
+  /// Compares calls with a rank that has entered this operation, and learns its buffers. A rank that is many
+  /// operations ahead cannot be compared any more; the plan then cannot need its buffers.
+  void meet(int peer) {
+    std::array<std::uint64_t, 4> words;
+    const MemorySlot::Met met = group_->slot(peer).meet(sequence_, own_, words);
+    if (met == MemorySlot::Met::later) return;
+    if (met == MemorySlot::Met::other) refuse_meeting(peer);
+    peers_[static_cast<std::size_t>(peer)] = addresses(words);
+    met_[static_cast<std::size_t>(peer)] = sequence_;
+    --strangers_;
+  }
+
+  /// The same with a rank whose buffers are needed, which therefore cannot have left the operation: those.
+  Addresses require(int peer) {
+    std::array<std::uint64_t, 4> words;
+    if (group_->slot(peer).meet(sequence_, own_, words) != MemorySlot::Met::same) refuse_meeting(peer);
+    return addresses(words);
+  }
+
+  static Addresses addresses(const std::array<std::uint64_t, 4>& words) {
+    return {reinterpret_cast<const std::byte*>(words[0]), reinterpret_cast<std::byte*>(words[1]),
+            reinterpret_cast<std::byte*>(words[2]), reinterpret_cast<const void*>(words[3])};
+  }
+
+  [[noreturn, gnu::noinline]] void refuse_meeting(int peer) {
+    Entry entry;
+    if (!group_->slot(peer).read(sequence_, entry)) entry = Entry{};
+    differ(peer, entry);
+  }
+
+  /// A rank whose buffers a move needs cannot have left the operation, if it is the same operation.
+  void require_met(const Move& move) {
+    if (strangers_ == 0) return;
+    const auto check = [this](const std::vector<Piece>& pieces) {
+      for (const Piece& piece : pieces) {
+        if (met_[static_cast<std::size_t>(piece.rank)] != sequence_) differ(piece.rank, Entry{});
+      }
+    };
+    check(move.from);
+    check(move.to);
+  }
+
+  static Addresses buffers(const Entry& entry) {
+    return Addresses{entry.pointer<const std::byte>(Entry::input), entry.pointer<std::byte>(Entry::output),
+                     entry.pointer<std::byte>(Entry::scratch), entry.pointer<const void>(Entry::context)};
+  }
+
+  /// Looks at everything that ends a wait for a rank early. ready: whether the wait has been satisfied after all.
+  /// waits: whether this is a wait at all, whose deadline runs.
+  template <class Ready>
+  [[gnu::noinline]] void inspect(int peer, const Ready& ready, bool waits) {
+    if (stopped()) leave();
+    if (waits) slot_.awaits.store(sequence_ << 16 | static_cast<std::uint64_t>(peer), std::memory_order_relaxed);
+    const State state = group_->slot(peer).state.load(std::memory_order_acquire);
+    if (state == State::gone || state == State::unwinding) {
+      if (ready()) return;
+      if (waiting_.collective) compare(peer);  // another call here says more than that it has left
+      // An exception that ends the rank is about to be reported, and says more than that it has left.
+      if (waiting_.grace == 0) waiting_.grace = monotonic_nanoseconds() + grace_nanoseconds;
+      if (state == State::gone || monotonic_nanoseconds() > waiting_.grace) abandon(peer);
+    }
+    if (translates_ && is_dead(peer) && !ready()) bury(peer);
+    if (waiting_.collective) {
+      compare(peer);
+      if (size() <= 2) {
+        // Everybody has been compared.
+      } else if (waiting_.turn = (waiting_.turn + 1) % size(); waiting_.turn != rank()) {
+        compare(waiting_.turn);
+      }
+    }
+    if (waits && waiting_.deadline.expired() && !ready()) time_out(peer);
+  }
+
+  void compare(int peer) {
+    Entry entry;
+    if (disagrees(peer, entry)) differ(peer, entry);
+  }
+
+  /// Whether a rank is known to have entered this operation with another call, which is then in `entry`.
+  bool disagrees(int peer, Entry& entry) const {
+    return group_->slot(peer).read(sequence_, entry) && !entry.agrees(own_);
+  }
+
+  Report report(Code code, int peer) const {
+    Report result;
+    result.code = code;
+    result.operation = waiting_.verb;
+    result.rank = rank();
+    result.ranks = {rank(), peer};
+    return result;
+  }
+
+  [[noreturn]] void differ(int peer, const Entry& entry) { stop(difference(peer, entry)); }
+
+  Report difference(int peer, const Entry& entry) const {
+    Report problem = report(Code::mismatch, peer);
+    Entry mine = own_, theirs = entry;
+    const std::uint64_t back = entry.word[Entry::verb] != 0 ? first_difference(peer, mine, theirs) : 0;
+    contrast(problem, peer, mine, theirs, sequence_ - back);
+    if (back > 0) problem.found += ", " + std::to_string(back) + (back == 1 ? " call" : " calls") + " before this one";
+    return problem;
+  }
+
+  /// Says how the calls of this rank and another one differ, which are operation `number`.
+  void contrast(Report& problem, int peer, const Entry& mine, const Entry& theirs, std::uint64_t number) const {
+    const bool known = theirs.word[Entry::verb] != 0;
+    problem.expected = "the same call on all ranks";
+    problem.found = "rank " + std::to_string(rank()) + ": " + mine.describe() + ", rank " + std::to_string(peer) +
+                    ": " + (known ? theirs.describe() : std::string("a later call"));
+    std::string difference;
+    if (known && Entry::nearly_agree(mine, theirs)) {
+      difference = CallNotes::difference(slot_.notes, group_->slot(peer).notes, number, rank(), peer);
+    }
+    if (difference.empty()) difference = known ? Entry::difference(mine, theirs) : "their order";
+    problem.remedy = "the calls differ in " + difference;
+  }
+
+  /// A call in which nobody heard from everybody may have been another one elsewhere, which shows in the signatures of
+  /// all later ones. Finds the first that differs, as far as calls are kept; returns how many calls ago it was.
+  std::uint64_t first_difference(int peer, Entry& mine, Entry& theirs) const {
+    const std::uint64_t oldest = sequence_ + 1 > MemorySlot::kept ? sequence_ + 1 - MemorySlot::kept : 1;
+    for (std::uint64_t number = oldest; number < sequence_; ++number) {
+      Entry a, b;
+      if (!slot_.read(number, a) || !group_->slot(peer).read(number, b) || a.agrees(b)) continue;
+      mine = a;
+      theirs = b;
+      return sequence_ - number;
+    }
+    return 0;
+  }
+
+  /// Calls in which nobody hears from everybody may have been others elsewhere. If no later call has shown it, leaving
+  /// does: a rank compares a hash of all its calls with those of its neighbours, if these have left before. If not
+  /// all ranks have the same, two neighbours differ.
+  void take_leave() noexcept {
+    if (stopped()) return;
+    const std::uint64_t own = (history_ ^ sequence_ * 0x9e3779b97f4a7c15U) | 1;
+    slot_.farewell.store(own, std::memory_order_seq_cst);
+    for (const int peer : {(rank() + 1) % size(), (rank() + size() - 1) % size()}) {
+      const std::uint64_t theirs = group_->slot(peer).farewell.load(std::memory_order_seq_cst);
+      if (theirs == 0 || theirs == own) continue;
+      try {
+        group_->job()->fail(-1, std::make_exception_ptr(Error(parting(peer))));
+      } catch (...) {
+        // Without memory for the text a poisoned group must do.
+        abort("ranks have made different calls");
+      }
+      return;
+    }
+  }
+
+  /// The first difference between the calls of this rank and one that has left, as far as they are kept.
+  Report parting(int peer) const {
+    const MemorySlot& other = group_->slot(peer);
+    const std::uint64_t reached = sequence_of(other.progress.load(std::memory_order_acquire));
+    const std::uint64_t last = reached > sequence_ ? reached : sequence_;
+    Report problem = report(Code::mismatch, peer);
+    problem.axis = axis();
+    Entry mine, theirs;
+    for (problem.sequence = last + 1 > MemorySlot::kept ? last + 1 - MemorySlot::kept : 1; problem.sequence <= last;
+         ++problem.sequence) {
+      const bool here = slot_.read(problem.sequence, mine);
+      const bool there = other.read(problem.sequence, theirs);
+      if (here && there) {
+        if (mine.agrees(theirs)) continue;
+        problem.operation = mine.pointer<const char>(Entry::verb);
+        contrast(problem, peer, mine, theirs, problem.sequence);
+        problem.found += ", which showed when they left the group";
+        return problem;
+      }
+      if (problem.sequence <= (reached < sequence_ ? reached : sequence_)) continue;  // not kept any more
+      const Entry& more = here ? mine : theirs;
+      problem.operation = more.pointer<const char>(Entry::verb);
+      problem.expected = "as many calls on all ranks when they leave the group";
+      problem.found = "rank " + std::to_string(here ? rank() : peer) + ": " + more.describe() + ", after which rank " +
+                      std::to_string(here ? peer : rank()) + " had left";
+      problem.remedy = "let all ranks make the same calls before they return";
+      return problem;
+    }
+    problem.operation = "leaving the group";
+    problem.sequence = 0;
+    problem.expected = "the same calls on all ranks";
+    problem.found = "rank " + std::to_string(rank()) + " and rank " + std::to_string(peer) +
+                    " with others, more than " + std::to_string(MemorySlot::kept) + " calls ago";
+    problem.remedy = "call a barrier more often to find out where";
+    return problem;
+  }
+
+  /// Whether to stop waiting, after an error, for a rank that is busy with something of this one: it is of another
+  /// process, which has ended or may be stopped.
+  bool gives_up(int peer, Patience& patience) { return translates_ && (is_dead(peer) || patience.over()); }
+
+  /// Whether the process of a rank has ended without a word. Asks the system every few milliseconds at most.
+  bool is_dead(int peer) {
+    const std::int64_t now = monotonic_nanoseconds();
+    if (now < next_look_) return false;
+    next_look_ = now + look_nanoseconds;
+    return group_->died(peer);
+  }
+
+  [[noreturn]] void bury(int peer) {
+    Report problem = report(Code::peer_left, peer);
+    problem.expected = "rank " + std::to_string(peer) + " to take part in " + what(peer);
+    problem.found = "that its process has ended: it was killed, or called exit";
+    problem.remedy = "look for what ended it";
+    stop(problem);
+  }
+
+  [[noreturn]] void abandon(int peer) {
+    Report problem = report(Code::peer_left, peer);
+    problem.expected = "rank " + std::to_string(peer) + " to take part in " + what(peer);
+    problem.found = "that it has left the group";
+    problem.remedy = "let all ranks make the same calls before they return";
+    stop(problem);
+  }
+
+  /// Names every rank that has not come to this operation, and how far it is; if all have, the one waited for.
+  [[noreturn]] void time_out(int peer) {
+    Report problem = report(Code::timed_out, peer);
+    problem.ranks.clear();
+    problem.expected = what(peer) + " within " + std::to_string(waiting_.deadline.seconds()) + " s";
+    problem.found = "rank " + std::to_string(rank()) + " still waiting for ";
+    for (int late = 0; waiting_.collective && late < size(); ++late) {
+      const std::uint64_t reached = sequence_of(group_->slot(late).progress.load(std::memory_order_acquire));
+      if (reached >= sequence_ || group_->slot(late).entered(sequence_)) continue;
+      problem.ranks.push_back(late);
+      if (problem.ranks.size() > most_named) continue;
+      if (problem.ranks.size() > 1) problem.found += "; ";
+      problem.found += "rank " + std::to_string(late) + ", which has ";
+      problem.found += reached == 0 ? std::string("made no collective call here yet")
+                                    : "done " + std::to_string(reached) + " of the calls here";
+    }
+    if (problem.ranks.size() > most_named) {
+      problem.found += "; and " + std::to_string(problem.ranks.size() - most_named) + " more ranks";
+    }
+    const bool several = problem.ranks.size() > 1;
+    if (problem.ranks.empty()) {
+      problem.ranks = {peer};
+      problem.found += "rank " + std::to_string(peer) + (waiting_.collective ? ", which has entered it" : "");
+    }
+    problem.remedy = std::string("look at what ") + (several ? "those ranks do" : "that rank does") +
+                     ", or allow more time (set_deadline)";
+    stop(problem);
+  }
+
+  std::string what(int peer) const {
+    if (waiting_.collective) return own_.describe();
+    return std::string(waiting_.verb) + " with rank " + std::to_string(peer);
+  }
+
+  /// Performs work that calls what a program brings, such as a reduction: whatever that throws ends the group.
+  template <class Work>
+  void guarded(const Work& work) {
+    try {
+      work();
+    } catch (...) {
+      end_group();
+    }
+  }
+
+  /// In a handler: ends the group because of the exception at hand.
+  [[noreturn, gnu::noinline]] void end_group() {
+    std::string text = "an exception that is no std::exception";
+    try {
+      throw;
+    } catch (const Error& error) {
+      if (!group_->poison().set()) stop(error.report());
+      throw;
+    } catch (const std::exception& error) {
+      text = error.what();
+    } catch (...) {}
+    Report problem = report(Code::aborted, rank());
+    problem.ranks = {rank()};
+    problem.expected = "a reduction that does not throw";
+    problem.found = "rank " + std::to_string(rank()) + " threw: " + text;
+    problem.remedy = "let reductions keep to values";
+    stop(problem);
+  }
+
+  [[noreturn]] void stop(const Report& problem) {
+    group_->poison().put(problem);
+    leave();
+  }
+
+  /// After an error: returns when nobody can touch this rank's buffers any more, nor this rank anybody's.
+  void settle() noexcept {
+    resting_ = false;
+    slot_.state.store(State::left, std::memory_order_seq_cst);
+    if (aside_) return;  // whoever waits for this operation settles
+    for (int peer = 0; peer < size(); ++peer) {
+      const MemorySlot& slot = group_->slot(peer);
+      Backoff backoff(group_->job()->crowded());
+      Patience patience;
+      while (slot.state.load(std::memory_order_seq_cst) == State::here && slot.moving.load(std::memory_order_seq_cst)) {
+        if (backoff.pause() && gives_up(peer, patience)) break;
+      }
+    }
+  }
+
+  /// Throws the group's first error once nobody can touch this rank's buffers any more.
+  [[noreturn]] void leave() {
+    if (!group_->poison().set()) group_->poison().put(group_->job()->cause());
+    settle();
+    Report cause = group_->poison().cause();
+    if (cause.rank >= 0 && cause.rank != rank() && cause.operation != waiting_.verb) {
+      cause.origin = cause.operation + " on rank " + std::to_string(cause.rank);
+    }
+    cause.operation = waiting_.verb;
+    cause.rank = rank();
+    cause.axis = axis();
+    cause.sequence = waiting_.collective ? sequence_ : 0;
+    throw Error(std::move(cause));
+  }
+
+  static constexpr std::int64_t grace_nanoseconds = 1'000'000'000;
+  static constexpr std::int64_t look_nanoseconds = 2'000'000;
+  static constexpr std::int64_t settle_nanoseconds = 50'000'000;
+  static constexpr std::size_t most_named = 8;  ///< late ranks that the text of an error names
+
+  std::shared_ptr<Agenda> agenda_;
+  std::shared_ptr<MemoryGroup> group_;
+  const std::atomic<std::uint32_t>& failed_;  ///< of the job
+  const StepHook& hook_;
+  const bool translates_;  ///< other ranks are other processes
+  MemorySlot& slot_;
+  std::uint64_t sequence_ = 0;
+  std::uint64_t history_ = 0;  ///< a hash of the small calls so far
+  Entry own_;
+  Waiting waiting_;
+  const char* verb_ = nullptr;  ///< the last one that was translated, and what it is for others
+  const char* text_ = nullptr;
+  SharedBytes context_;             ///< a copy of the call's, for others
+  std::vector<Addresses> peers_;    ///< buffers of the ranks that have been met in this operation
+  std::vector<std::uint64_t> met_;  ///< the operation in which each rank was met last
+  int strangers_ = 0;               ///< ranks that have not been met in this operation
+  std::int64_t next_look_ = 0;      ///< when to ask again whether a process lives
+  int exceptions_;                  ///< in flight when this was made
+  bool resting_ = false;            ///< the state that the others see is `resting`
+  bool background_ = false;
+  bool aside_ = false;  ///< in advance_aside
+};
+
+}  // namespace meshwise::detail
