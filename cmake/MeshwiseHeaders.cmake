@@ -5,17 +5,23 @@ set(MESHWISE_HEADERS
   include/meshwise/bootstrap/detail/core_shares.hpp
   include/meshwise/bootstrap/detail/crew.hpp
   include/meshwise/bootstrap/detail/guard.hpp
+  include/meshwise/bootstrap/detail/job_outputs.hpp
   include/meshwise/bootstrap/detail/pressure.hpp
   include/meshwise/bootstrap/detail/printer.hpp
+  include/meshwise/bootstrap/detail/process_job.hpp
   include/meshwise/bootstrap/detail/running_job.hpp
   include/meshwise/bootstrap/detail/signal_inbox.hpp
   include/meshwise/bootstrap/detail/system.hpp
+  include/meshwise/bootstrap/detail/terminal_input.hpp
   include/meshwise/bootstrap/detail/text.hpp
   include/meshwise/bootstrap/environment.hpp
   include/meshwise/bootstrap/launch_processes.hpp
   include/meshwise/bootstrap/launcher.hpp
   include/meshwise/bootstrap/launcher_options.hpp
+  include/meshwise/bootstrap/process_options.hpp
   include/meshwise/bootstrap/run.hpp
+  include/meshwise/bootstrap/shared_memory.hpp
+  include/meshwise/bootstrap/thread.hpp
   include/meshwise/collective/all_gather.hpp
   include/meshwise/collective/all_gather_v.hpp
   include/meshwise/collective/all_reduce.hpp
@@ -46,6 +52,7 @@ set(MESHWISE_HEADERS
   include/meshwise/collective/reduce_scatter.hpp
   include/meshwise/collective/reduce_scatter_v.hpp
   include/meshwise/collective/refused.hpp
+  include/meshwise/collective/register_buffer.hpp
   include/meshwise/collective/scan.hpp
   include/meshwise/collective/scatter.hpp
   include/meshwise/collective/scatter_v.hpp
@@ -77,6 +84,7 @@ set(MESHWISE_HEADERS
   include/meshwise/core/error.hpp
   include/meshwise/core/fp8.hpp
   include/meshwise/core/gemm.hpp
+  include/meshwise/core/log.hpp
   include/meshwise/core/logic.hpp
   include/meshwise/core/math.hpp
   include/meshwise/core/memory.hpp
@@ -101,12 +109,15 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/dry/endpoint.hpp
   include/meshwise/fabric/dry/launch.hpp
   include/meshwise/fabric/endpoint.hpp
+  include/meshwise/fabric/hold.hpp
   include/meshwise/fabric/launch_options.hpp
   include/meshwise/fabric/memory/agenda.hpp
+  include/meshwise/fabric/memory/alarm.hpp
   include/meshwise/fabric/memory/cores.hpp
   include/meshwise/fabric/memory/direct.hpp
   include/meshwise/fabric/memory/endpoint.hpp
   include/meshwise/fabric/memory/entry.hpp
+  include/meshwise/fabric/memory/flight_record.hpp
   include/meshwise/fabric/memory/group.hpp
   include/meshwise/fabric/memory/inbox.hpp
   include/meshwise/fabric/memory/job.hpp
@@ -115,9 +126,14 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/memory/notes.hpp
   include/meshwise/fabric/memory/performer.hpp
   include/meshwise/fabric/memory/poison.hpp
+  include/meshwise/fabric/memory/progress.hpp
+  include/meshwise/fabric/memory/reporter.hpp
   include/meshwise/fabric/memory/shared_bytes.hpp
   include/meshwise/fabric/memory/slot.hpp
   include/meshwise/fabric/memory/small.hpp
+  include/meshwise/fabric/memory/staged.hpp
+  include/meshwise/fabric/memory/succession.hpp
+  include/meshwise/fabric/memory/successor.hpp
   include/meshwise/fabric/memory/windows.hpp
   include/meshwise/fabric/message.hpp
   include/meshwise/fabric/move.hpp
@@ -126,9 +142,11 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/reproducible/reproducible.hpp
   include/meshwise/fabric/shared_memory/address_map.hpp
   include/meshwise/fabric/shared_memory/arena.hpp
+  include/meshwise/fabric/shared_memory/attach.hpp
   include/meshwise/fabric/shared_memory/control.hpp
   include/meshwise/fabric/shared_memory/descriptor.hpp
-  include/meshwise/fabric/shared_memory/extents.hpp
+  include/meshwise/fabric/shared_memory/free_ranges.hpp
+  include/meshwise/fabric/shared_memory/inherited.hpp
   include/meshwise/fabric/shared_memory/job.hpp
   include/meshwise/fabric/shared_memory/join.hpp
   include/meshwise/fabric/shared_memory/memory_file.hpp
@@ -138,6 +156,7 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/shared_memory/segments.hpp
   include/meshwise/fabric/shared_memory/space.hpp
   include/meshwise/fabric/shared_memory/system_text.hpp
+  include/meshwise/fabric/staging.hpp
   include/meshwise/fabric/streaming.hpp
   include/meshwise/fabric/thread/job.hpp
   include/meshwise/fabric/thread/launch.hpp
@@ -235,6 +254,7 @@ set(MESHWISE_HEADERS
   include/meshwise/schedule/schedule.hpp
   include/meshwise/schedule/select.hpp
   include/meshwise/schedule/settings.hpp
+  include/meshwise/schedule/staged.hpp
   include/meshwise/schedule/torus.hpp
   include/meshwise/schedule/two_shot.hpp
   include/meshwise/schedule/verdict.hpp

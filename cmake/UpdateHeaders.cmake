@@ -9,8 +9,8 @@ cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH root)
 # The floors of the house from the ground up: the order of the umbrella.
 set(floors core topology schedule trace fabric collective bootstrap layout mesh tensor train parallel planner)
 # The floors that programs on tensors and collectives do not name: algorithms, for who chooses, writes or proves one,
-# and meters. They are not in the umbrella.
-set(workshop schedule trace)
+# meters, and what starts ranks, for the file with the main function. They are not in the umbrella.
+set(workshop schedule trace bootstrap)
 # Folders of these names, wherever they stand, hold a back end: a component of its own, never in the umbrella.
 set(components blas)
 

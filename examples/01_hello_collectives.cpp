@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hello, collectives: every rank calls the same function with its own numbers, and each gets its share of the result.
 
-#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <stdexcept>
@@ -15,7 +15,7 @@
 #include "meshwise/collective/broadcast.hpp"
 #include "meshwise/collective/reduce_scatter.hpp"
 #include "meshwise/collective/send_receive.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
+#include "meshwise/core/deadline.hpp"
 #include "support/command_line.hpp"
 
 namespace {
@@ -23,8 +23,8 @@ namespace {
 using meshwise::Communicator;
 using Numbers = std::vector<int>;
 
-// Rank r begins with the numbers 100 r, 100 r + 1, ..., one for each rank.
-int number(int rank, int i) { return 100 * rank + i; }
+// Rank r begins with the numbers 100 (r + 1), 100 (r + 1) + 1, ..., one for each rank.
+int number(int rank, int i) { return 100 * (rank + 1) + i; }
 
 std::string text(std::span<const int> numbers) {
   std::string line;
@@ -32,7 +32,7 @@ std::string text(std::span<const int> numbers) {
   return '[' + line + " ]";
 }
 
-// Every rank compares what it got with expected(i); one of them shows it.
+// Every rank compares what it got with expected(i); the first one shows it.
 template <class Expected>
 void report(const Communicator& world, const char* verb, std::span<const int> in, std::span<const int> out,
             const Expected& expected) {
@@ -41,20 +41,17 @@ void report(const Communicator& world, const char* verb, std::span<const int> in
     throw std::runtime_error(std::string(verb) + " is wrong on rank " + std::to_string(world.rank()) + ": " +
                              text(out));
   }
-  const int shown = world.size() > 1 ? 1 : 0;
-  if (world.rank() == shown) {
-    std::printf("%-15s rank %d: %s -> %s\n", verb, shown, text(in).c_str(), text(out).c_str());
-  }
+  if (world.rank() == 0) std::printf("%-15s rank 0: %s -> %s\n", verb, text(in).c_str(), text(out).c_str());
 }
 
-// The program of one rank; `arrived` is shared, because the ranks are threads of this process.
-void hello(Communicator& world, std::atomic<int>& arrived) {
+// The program of one rank. Ranks share nothing but what they send: they may be threads, or processes.
+void hello(Communicator& world) {
   const int rank = world.rank(), size = world.size();
   Numbers mine(static_cast<std::size_t>(size)), all(mine.size()), one(1);
   for (int i = 0; i < size; ++i) mine[static_cast<std::size_t>(i)] = number(rank, i);
   const std::span<const int> first = std::span(mine).first(1);
   const int ranks_summed = size * (size - 1) / 2;
-  const auto total = [&](int i) { return 100 * ranks_summed + size * i; };
+  const auto total = [&](int i) { return 100 * (ranks_summed + size) + size * i; };
 
   meshwise::all_reduce(world, mine, all);  // Sum, unless told otherwise: all_reduce<meshwise::Max>(...)
   report(world, "all_reduce", mine, all, total);
@@ -88,18 +85,20 @@ void hello(Communicator& world, std::atomic<int>& arrived) {
   const int n = group.size();
   report(world, "split", Numbers{rank}, sum, [&](int) { return n * (n - 1) + n * (rank % 2); });
 
-  ++arrived;
+  // Nobody leaves a barrier before the last one has come to it, by the clock that all ranks on this host share.
+  std::vector<std::int64_t> last{meshwise::monotonic_nanoseconds()};
   meshwise::barrier(world);
-  report(world, "barrier", Numbers{1}, Numbers{arrived}, [&](int) { return size; });
+  const std::int64_t left = meshwise::monotonic_nanoseconds();
+  meshwise::all_reduce<meshwise::Max>(world, last);
+  report(world, "barrier", Numbers{1}, Numbers{left >= last[0] ? 1 : 0}, [](int) { return 1; });
+
+  meshwise::barrier(world);  // by now every rank has found its results right
+  if (rank == 0) std::printf("%d ranks, every result as expected\n", size);
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  return examples::main(count, arguments, "Shows what each collective does.", [](int ranks) {
-    std::atomic<int> arrived{0};
-    // Starts one thread per rank and waits for all; an exception on any of them ends the others and comes out here.
-    meshwise::launch(ranks, [&](Communicator& world) { hello(world, arrived); });
-    std::printf("%d ranks, every result as expected\n", ranks);
-  });
+  // Starts one thread per rank, or joins the processes that meshwise-run has started; an exception on any rank ends all.
+  return examples::main(count, arguments, "Shows what each collective does.", hello);
 }

@@ -12,7 +12,6 @@
 
 #include "meshwise/collective/all_gather.hpp"
 #include "meshwise/collective/all_reduce.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/layout/name.hpp"
 #include "meshwise/tensor/convert.hpp"
 #include "meshwise/tensor/generate.hpp"
@@ -116,6 +115,5 @@ void tours(Communicator& world) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  return examples::main(count, arguments, "Shows what conversions between layouts do and cost.",
-                        [](int ranks) { launch(ranks, tours); });
+  return examples::main(count, arguments, "Shows what conversions between layouts do and cost.", tours);
 }

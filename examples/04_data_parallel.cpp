@@ -13,7 +13,6 @@
 
 #include "meshwise/collective/all_reduce.hpp"
 #include "meshwise/core/random.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/parallel/data.hpp"
 #include "meshwise/tensor/contract.hpp"
 #include "meshwise/tensor/elementwise.hpp"
@@ -101,6 +100,5 @@ void learn(Communicator& world) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  return examples::main(count, arguments, "Linear regression on samples that are split over the ranks.",
-                        [](int ranks) { launch(ranks, learn); });
+  return examples::main(count, arguments, "Linear regression on samples that are split over the ranks.", learn);
 }

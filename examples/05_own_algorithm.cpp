@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "meshwise/collective/all_reduce.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/schedule/verify.hpp"
 #include "support/command_line.hpp"
 
@@ -106,6 +105,5 @@ void program(Communicator& world) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  return examples::main(count, arguments, "Runs a reduction and an algorithm of its own.",
-                        [](int ranks) { meshwise::launch(ranks, program); });
+  return examples::main(count, arguments, "Runs a reduction and an algorithm of its own.", program);
 }

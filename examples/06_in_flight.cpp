@@ -15,7 +15,6 @@
 #include "meshwise/collective/all_reduce.hpp"
 #include "meshwise/collective/broadcast_bytes.hpp"
 #include "meshwise/collective/group.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
 #include "support/command_line.hpp"
 
 namespace {
@@ -105,7 +104,6 @@ void uneven(Communicator& world) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  return examples::main(count, arguments, "Communicates while it computes.", [](int ranks) {
-    meshwise::launch(ranks, [](Communicator& world) { started(world), prepared(world), halo(world), uneven(world); });
-  });
+  return examples::main(count, arguments, "Communicates while it computes.",
+                        [](Communicator& world) { started(world), prepared(world), halo(world), uneven(world); });
 }

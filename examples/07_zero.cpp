@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "meshwise/fabric/thread/launch.hpp"
 #include "meshwise/meshwise.hpp"
 #include "meshwise/trace/ledger.hpp"
 #include "support/command_line.hpp"
@@ -115,5 +114,5 @@ void compare(Communicator& world) {
 
 int main(int count, char** arguments) {
   return examples::main(count, arguments, "Trains with each stage of ZeRO and compares bytes with the formulas.",
-                        [](int ranks) { launch(ranks, compare); });
+                        compare);
 }

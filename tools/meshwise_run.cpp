@@ -20,7 +20,7 @@ constexpr const char* help = R"(usage: meshwise-run -n N [OPTION]... [--] PROGRA
 
 Starts N processes of PROGRAM on this host, the ranks of one job, and waits for them.
 
-  -n, --ranks N         how many, 1 to 256
+  -n, -np, --ranks N    how many, 1 to 256
   -l, --label           put "[RANK] " in front of every line that a rank writes
   -x, --export NAME=VALUE
                         set an environment variable of the ranks; NAME alone: it must be set already. All others are
@@ -38,8 +38,9 @@ Starts N processes of PROGRAM on this host, the ranks of one job, and waits for 
 Each rank finds in its environment MESHWISE_RANK, MESHWISE_SIZE, MESHWISE_LOCAL_RANK, MESHWISE_LOCAL_SIZE, and in
 MESHWISE_JOB the descriptors of what the ranks share: nothing between meshwise-run and the program may close them.
 
-Input goes to rank 0. Outputs are passed on line by line. A program that buffers by blocks when it does not write to a
-terminal, as C's stdio does, shows its lines when it flushes them.
+Input goes to rank 0, from a terminal through a pipe. Outputs are passed on line by line, those of a single rank as they
+come. A program that buffers by blocks when it does not write to a terminal, as C's stdio does, shows its lines when it
+flushes them.
 
 Signals (INT, TERM, HUP, QUIT, USR1, USR2, TSTP, CONT) go to all ranks; two INT within a second kill them. When
 meshwise-run ends, by whatever, so do all ranks and all that they have started, unless that is in a session of its own.
@@ -107,8 +108,8 @@ Wanted read(int count, char** arguments) {
     }
     if (word.size() < 2 || word[0] != '-') break;
     ++next;
-    // --name=value and -n8 as well as two words
-    const bool is_long = word[1] == '-';
+    // --name=value and -n8 as well as two words; -np is what fingers remember
+    const bool is_long = word[1] == '-' || word == "-np";
     const std::size_t equals = is_long ? word.find('=') : std::string_view::npos;
     const std::string_view option = word.substr(0, is_long ? equals : 2);
     const bool attached = is_long ? equals != std::string_view::npos : word.size() > 2;
@@ -119,7 +120,7 @@ Wanted read(int count, char** arguments) {
       if (next == count) throw Refusal{std::string(option) + " needs a value behind it"};
       return arguments[next++];
     };
-    if (option == "-n" || option == "--ranks") {
+    if (option == "-n" || option == "--ranks" || option == "-np") {
       wanted.options.ranks = whole(option, value(), meshwise::detail::Control::most_ranks);
       ranks_given = true;
     } else if (option == "-l" || option == "--label") {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A GPT that learns real text on several ranks: data, context, tensor and sequence parallelism as layout types, the
 // stages of ZeRO, mixed precision and recomputation as types that a trainer is made of.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -8,10 +12,15 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include "check.hpp"
-#include "meshwise/fabric/thread/launch.hpp"
+#include "meshwise/bootstrap/run.hpp"
+#include "meshwise/bootstrap/shared_memory.hpp"
+#include "meshwise/bootstrap/thread.hpp"
+#include "meshwise/collective/all_gather.hpp"
+#include "meshwise/collective/barrier.hpp"
 #include "meshwise/trace/ledger.hpp"
 #include "meshwise/trace/record.hpp"
 #include "meshwise/trace/write_trace.hpp"
@@ -75,7 +84,8 @@ inline std::string name_of_products(const Gemm& gemm) {
   return &gemm == &plain_gemm() ? std::string("the library's own kernels") : std::string(gemm.name);
 }
 
-/// Everything that all ranks of a run share; read-only, and it stays where it is: the windows refer to the text.
+/// Everything that the ranks of a process know beforehand; read-only, and it stays where it is: the windows refer to the
+/// text.
 struct Job {
   explicit Job(const Options& given)
       : options(with_text(given)),
@@ -109,7 +119,8 @@ class Program {
   /// Trains, reports and samples; whether the check passed (on the first rank).
   bool run() {
     const Options& o = job_.options;
-    if (speaks_) introduce();
+    const bool processes = in_processes();
+    if (speaks_) introduce(processes);
     std::unique_ptr<Timeline::Pause> pause;
     if (timeline_ != nullptr) {
       timeline_->clear();
@@ -198,7 +209,15 @@ class Program {
     return sum / static_cast<double>(w.evaluation_batches());
   }
 
-  void introduce() const {
+  /// Whether other ranks are in other processes. Collective.
+  bool in_processes() const {
+    const std::array<long, 1> own{static_cast<long>(getpid())};
+    std::vector<long> all(static_cast<std::size_t>(mesh_.world().size()));
+    all_gather(mesh_.world(), own, all);
+    return std::any_of(all.begin(), all.end(), [&](long id) { return id != own[0]; });
+  }
+
+  void introduce(bool processes) const {
     const Options& o = job_.options;
     const ParameterCounts n = count_parameters(job_.sizes);
     std::printf("GPT: %s parameters, %" PRId64 " layers, hidden %" PRId64 ", %" PRId64 " heads, %s\n",
@@ -206,8 +225,8 @@ class Program {
                 o.precision == Precision::f64   ? "f64"
                 : o.precision == Precision::f32 ? "f32"
                                                 : "bf16 with a master in f32");
-    std::printf("mesh: %d ranks = dp %d x cp %d x tp %d (threads), matrix products by %s\n", o.ranks, o.dp, o.cp, o.tp,
-                name_of_products(*mesh_.gemm()).c_str());
+    std::printf("mesh: %d ranks = dp %d x cp %d x tp %d (%s), matrix products by %s\n", o.ranks, o.dp, o.cp, o.tp,
+                processes ? "processes" : "threads", name_of_products(*mesh_.gemm()).c_str());
     constexpr const char* stages[] = {"split nothing", "split the optimizer's state",
                                       "split optimizer state and gradients",
                                       "split optimizer state, gradients and parameters"};
@@ -313,12 +332,10 @@ class Program {
   bool speaks_;
 };
 
-/// The exit code, unless what was printed could not be written.
-inline int written(int code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  std::fprintf(stderr, "gpt: the output could not be written\n");
-  return 1;
-}
+/// Whether everything that was printed could be written.
+inline bool all_written() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+constexpr const char* not_written = "the output could not be written";
 
 /// Refuses a file that cannot be written before anything is trained.
 inline void require_writable(const std::string& path) {
@@ -327,40 +344,47 @@ inline void require_writable(const std::string& path) {
   std::fclose(file);
 }
 
+/// What every rank does. Ranks may be processes: whatever ends the run with an error is thrown on one of them.
+inline void run_rank(Communicator& world, const Job& job, Timeline* timeline) {
+  if (timeline != nullptr) world = record(std::move(world), *timeline);
+  const bool passed = Program(world, job, timeline).run();
+  barrier(world);  // all that is left is rank 0's verdict
+  if (world.rank() != 0) return;
+  if (!all_written()) throw std::runtime_error(not_written);
+  if (!passed) throw std::runtime_error("the check has failed: this is not what one rank computes");
+}
+
 inline int run(const Options& options) {
   if (!options.trace.empty()) require_writable(options.trace);
   const Job job(options);
-  LaunchOptions launching;
-  launching.deadline = job.options.deadline;
-  bool passed = true;
-  std::deque<Timeline> timelines(to_size(job.options.ranks));  // outlive the communicators that they record
-  launch(job.options.ranks, launching, [&](Communicator& world) {
-    Timeline* timeline = nullptr;
-    if (!job.options.trace.empty()) {
-      timeline = &timelines[to_size(world.rank())];
-      world = record(std::move(world), *timeline);
-    }
-    const bool mine = Program(world, job, timeline).run();
-    if (world.rank() == 0) passed = mine;
+  matrix_products();  // before there are ranks: the library's own threads end
+  RunOptions running;
+  running.deadline = job.options.deadline;
+  running.ranks = job.options.ranks;
+  const bool traces = !job.options.trace.empty();
+  std::deque<Timeline> timelines(traces ? to_size(running.ranks) : 0);  // outlive the communicators that they record
+  return meshwise::run<fabrics<shared_memory, thread>>(running, [&](Communicator& world) {
+    run_rank(world, job, traces ? &timelines[to_size(world.rank())] : nullptr);
   });
-  return passed ? 0 : 1;
 }
 
 }  // namespace gpt
 
 int main(int count, char** arguments) {
+  bool speaks = true;  // of the processes that a launcher has started, the first one
+  const auto refuse = [&](int code, const char* why) {
+    if (speaks) std::fprintf(stderr, "gpt: %s\n", why);
+    return code;
+  };
   try {
-    const gpt::Options options = gpt::parse_options(count, arguments);
-    if (options.help) {
-      std::fputs(gpt::help_text(arguments[0]).c_str(), stdout);
-      return gpt::written(0);
-    }
-    return gpt::written(gpt::run(options));
+    speaks = meshwise::shared_memory::rank() <= 0;
+    const gpt::Options options = gpt::parse_options(count, arguments, meshwise::shared_memory::size());
+    if (!options.help) return gpt::run(options);
+    if (speaks) std::fputs(gpt::help_text(arguments[0]).c_str(), stdout);
+    return gpt::all_written() ? 0 : refuse(1, gpt::not_written);
   } catch (const gpt::UsageError& error) {
-    std::fprintf(stderr, "gpt: %s\n", error.what());
-    return 2;
+    return refuse(2, error.what());
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "gpt: %s\n", error.what());
-    return 1;
+    return refuse(1, error.what());
   }
 }

@@ -35,6 +35,7 @@ class UsageError : public std::exception {
 /// What the command line says, checked: after parse_options every combination of values can run.
 struct Options {
   std::vector<std::string> text;  ///< empty: the default text
+  int launched = 0;               ///< ranks that a launcher has started, of which this process is one; 0: none
   int ranks = 0;                  ///< dp * cp * tp
   int dp = 0;
   int cp = 0;
@@ -104,7 +105,8 @@ inline constexpr auto table = std::to_array<Option>({
     {"--text", "FILE...", "files to learn from, as bytes; a tenth is held out", &Options::text, 0, 0, false,
      "the Debian package fortunes"},
     {"parallelism"},
-    {"--ranks", "N", "ranks, each a thread", &Options::ranks, 1, most_ranks, false, "dp * cp * tp, or 1"},
+    {"--ranks", "N", "ranks: threads, or processes of meshwise-run", &Options::ranks, 1, most_ranks, false,
+     "its number, dp * cp * tp, or 1"},
     {"--dp", "N", "groups that share one batch, by its sequences", &Options::dp, 1, most_ranks, false,
      "ranks / (cp * tp)"},
     {"--cp", "N", "groups that share one sequence: keys and values go round a ring", &Options::cp, 1, most_ranks, false,
@@ -189,7 +191,7 @@ T read_number(const Option& option, std::string_view text) {
   if (outside || size < option.least || size > option.most || (option.below_most && size >= option.most)) {
     std::string why;
     if (option.field == Field(&Options::ranks) && !negative && size != 0) {
-      why = " (each rank is a thread of this process and spins while it waits)";
+      why = " (each rank is a thread or process, and spins while it waits)";
     }
     const std::string limits = option.most == unlimited && outside && !negative
                                    ? "at most " + number(static_cast<double>(std::numeric_limits<T>::max()))
@@ -262,8 +264,22 @@ inline const Option& find_option(std::string_view name) {
                    (meant.empty() ? "--help lists all" : "did you mean " + std::string(meant) + "?"));
 }
 
+/// What a launcher has started is how many ranks there are.
+inline void take_launched(Options& o) {
+  if (o.launched == 0) return;
+  const std::string started = "meshwise-run has started " + std::to_string(o.launched) + " ranks";
+  if (o.ranks != 0 && o.ranks != o.launched) {
+    throw UsageError(started + ", but --ranks is " + std::to_string(o.ranks) + "; leave --ranks out");
+  }
+  if (o.launched > most_ranks) {
+    throw UsageError(started + ", and this example runs at most " + std::to_string(most_ranks) + "; start fewer");
+  }
+  o.ranks = o.launched;
+}
+
 /// ranks, dp and tp from those of the three that were given, and from cp.
 inline void complete_layout(Options& o) {
+  take_launched(o);
   const auto text = [](int value) { return std::to_string(value); };
   const std::string by_cp = o.cp == 0 ? "" : " times --cp " + text(o.cp);
   o.cp = std::max(o.cp, 1);
@@ -275,7 +291,8 @@ inline void complete_layout(Options& o) {
         if (o.ranks % d == 0) divisors += (divisors.empty() ? "" : ", ") + text(d);
       }
       const std::string groups = part_name.empty() ? "--cp " + text(o.cp) : part_name + " " + text(part) + by_cp;
-      throw UsageError("--ranks " + text(o.ranks) + " cannot be split into groups by " + groups + "; " +
+      throw UsageError((o.launched == 0 ? "--ranks " : "meshwise-run -n ") + text(o.ranks) +
+                       " cannot be split into groups by " + groups + "; " +
                        (part_name.empty() ? "--cp"
                         : by_cp.empty()   ? part_name
                                           : "the product") +
@@ -286,7 +303,8 @@ inline void complete_layout(Options& o) {
   if (o.ranks != 0 && o.dp != 0 && o.tp != 0) {
     if (o.dp * o.cp * o.tp != o.ranks) {
       throw UsageError("--dp " + text(o.dp) + by_cp + " times --tp " + text(o.tp) + " is " + text(o.dp * o.cp * o.tp) +
-                       " ranks, but --ranks is " + text(o.ranks) + "; leave one of them out");
+                       " ranks, but " + (o.launched == 0 ? "--ranks is " : "meshwise-run has started ") +
+                       text(o.ranks) + "; leave one of them out");
     }
   } else if (o.ranks != 0 && o.tp != 0) {
     o.dp = divide(o.tp, "--tp");
@@ -302,7 +320,7 @@ inline void complete_layout(Options& o) {
     if (o.ranks > most_ranks) {
       throw UsageError("--dp " + text(o.dp) + by_cp + " times --tp " + text(o.tp) + " is " + text(o.ranks) +
                        " ranks, and this example runs at most " + text(most_ranks) +
-                       " (each rank is a thread of this process and spins while it waits)");
+                       " (each rank is a thread or process, and spins while it waits)");
     }
   }
 }
@@ -366,9 +384,10 @@ inline void complete(Options& o) {
 /// The command line, without the program's name, as Options.
 ///
 /// `--name value` and `--name=value` mean the same; of an option given twice the last one counts. With --help
-/// the rest is not checked. Errors: UsageError.
-inline Options parse_options(const std::vector<std::string>& arguments) {
+/// the rest is not checked. launched: see Options. Errors: UsageError.
+inline Options parse_options(const std::vector<std::string>& arguments, int launched = 0) {
   Options o;
+  o.launched = launched;
   o.check = 0;
   const auto is_name = [](const std::string& argument) { return argument.starts_with("--") || argument == "-h"; };
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -424,8 +443,8 @@ inline Options parse_options(const std::vector<std::string>& arguments) {
   return o;
 }
 
-inline Options parse_options(int count, const char* const* arguments) {
-  return parse_options(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count));
+inline Options parse_options(int count, const char* const* arguments, int launched = 0) {
+  return parse_options(std::vector<std::string>(arguments + (count > 0 ? 1 : 0), arguments + count), launched);
 }
 
 /// The text of --help, made of the same table as the parser. `program` is the name to call it by.

@@ -106,8 +106,8 @@ TEST_CASE("variables that are set by halves are refused by name") {
 TEST_CASE("numbers that are none or out of range are refused by name and value") {
   const Open open(3);
   const std::string job = job_of(open);
-  for (const char* const bad : {"", " 1", "1 ", "+1", "-1", "0x1", "1.0", "one", "2", "99999999999999999999", "4294967296",
-                                "1\n", "\x1b[2J"}) {
+  for (const char* const bad :
+       {"", " 1", "1 ", "+1", "-1", "0x1", "1.0", "one", "2", "99999999999999999999", "4294967296", "1\n", "\x1b[2J"}) {
     says(refusal(bad, "2", "0", "2", job.c_str()), "MESHWISE_RANK:", "\"");
   }
   for (const char* const bad : {"", "0", "-2", "257", "18446744073709551618", "two"}) {
@@ -127,10 +127,11 @@ TEST_CASE("descriptors that cannot be are refused") {
   const auto number = [&](int k) { return std::to_string(open.numbers[static_cast<std::size_t>(k)]); };
   const auto job = [&](const std::string& text) { return refusal("1", "2", "1", "2", text.c_str()); };
   CHECK(job("control=" + number(0) + ";arenas=" + number(1) + "," + number(2)).empty());
-  for (const char* const bad : {"", "5", "control", "control=5", "control=5;", "control=5;arena=6-7", "arenas=6-7;control=5",
-                                "control=;arenas=6-7", "control=x;arenas=6-7", "control=-1;arenas=6-7",
-                                "control=5;arenas=", "control=5;arenas=6-", "control=5;arenas=-7", "control=5;arenas=6,,7",
-                                "control=5;arenas=6 7", "control=99999999999;arenas=6-7"}) {
+  for (const char* const bad :
+       {"", "5", "control", "control=5", "control=5;", "control=5;arena=6-7", "arenas=6-7;control=5",
+        "control=;arenas=6-7", "control=x;arenas=6-7", "control=-1;arenas=6-7",
+        "control=5;arenas=", "control=5;arenas=6-", "control=5;arenas=-7", "control=5;arenas=6,,7",
+        "control=5;arenas=6 7", "control=99999999999;arenas=6-7"}) {
     says(job(bad), "MESHWISE_JOB", "leave it");
   }
   // too few, too many, backwards, and so many that they must not be made

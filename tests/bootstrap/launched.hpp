@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -45,6 +46,7 @@ class Running {
     pid_ = fork();
     if (pid_ == 0) {
       setpgid(0, 0);
+      for (const int one : {SIGINT, SIGTERM, SIGSEGV, SIGABRT}) signal(one, SIG_DFL);  // not the test's handlers
       dup2(in[0], 0);
       dup2(out[1], 1);
       dup2(err[1], 2);
@@ -73,11 +75,23 @@ class Running {
   pid_t pid() const { return pid_; }
   void send(int signal) const { kill(pid_, signal); }
 
-  /// Reads until stdout has this text. False if it ends before, or after ten seconds.
+  /// Whether the launcher has ended.
+  bool has_ended() const {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  }
+
+  /// What stdout has been read to have.
+  const std::string& so_far() const { return outcome_.out; }
+  /// Reads more of it. False if it ends, or does not come within ten seconds.
+  bool more() {
+    pollfd ready{out_, POLLIN, 0};
+    return poll(&ready, 1, 10'000) > 0 && take(out_, outcome_.out);
+  }
+  /// Reads until stdout has this text.
   bool await(const std::string& text) {
     while (outcome_.out.find(text) == std::string::npos) {
-      pollfd ready{out_, POLLIN, 0};
-      if (poll(&ready, 1, 10'000) <= 0 || !take(out_, outcome_.out)) return false;
+      if (!more()) return false;
     }
     return true;
   }
@@ -93,8 +107,7 @@ class Running {
       if (ready[0].revents != 0 && !take(out_, outcome_.out)) close_one(out_);
       if (ready[1].revents != 0 && !take(err_, outcome_.err)) close_one(err_);
     }
-    while (waitpid(pid_, &outcome_.status, 0) < 0 && errno == EINTR) {
-    }
+    while (waitpid(pid_, &outcome_.status, 0) < 0 && errno == EINTR) {}
     pollfd ready{alive_, POLLIN, 0};
     outcome_.gone = poll(&ready, 1, 5'000) == 1;
     close_one(alive_);
@@ -132,15 +145,16 @@ class Running {
 
 /// Runs a shell script as every rank.
 inline auto shell(std::string script) {
-  return [script = std::move(script)](meshwise::Launcher& launcher) {
-    return launcher.run({"sh", "-c", script});
-  };
+  return [script = std::move(script)](meshwise::Launcher& launcher) { return launcher.run({"sh", "-c", script}); };
 }
 
 /// Runs function(rank, segments) as every rank.
 template <class Function>
 auto ranks(Function function) {
-  return [function](meshwise::Launcher& launcher) { return launcher.run(function); };
+  return [function](meshwise::Launcher& launcher) {
+    return launcher.run(
+        [&](int rank, meshwise::detail::Segments& segments) { return static_cast<int>(function(rank, segments)); });
+  };
 }
 
 inline meshwise::LauncherOptions options(int ranks) {

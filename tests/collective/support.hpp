@@ -27,6 +27,7 @@ struct Setup {
   bool messages = false;
   double deadline = 600;
   const char* name = "";
+  bool progress_thread = false;
 };
 
 /// Runs a program on every rank of a group of threads. In support.cpp, once for all tests of the room.
@@ -43,6 +44,18 @@ void launch(int ranks, const Setup& setup, const F& program) {
 template <class F>
 void launch(int ranks, const F& program) {
   launch(ranks, Setup{}, program);
+}
+
+/// The same on processes that are forked off.
+void run_forks(int ranks, const Setup& setup, void (*program)(const void* context, Communicator& communicator),
+               const void* context);
+
+template <class F>
+void launch_forks(int ranks, const Setup& setup, const F& program) {
+  run_forks(
+      ranks, setup,
+      [](const void* context, Communicator& communicator) { (*static_cast<const F*>(context))(communicator); },
+      &program);
 }
 
 inline constexpr Algorithm algorithms[] = {Algorithm::direct, Algorithm::ring};

@@ -232,6 +232,28 @@ TEST_CASE("options: no ranks and too many") {
   refuses("is 72 ranks, and this example runs at most 64", {"--dp", "8", "--tp", "9"});
 }
 
+TEST_CASE("options: the ranks that a launcher has started are the ranks") {
+  const auto launched = [](int ranks, const Arguments& arguments) { return gpt::parse_options(arguments, ranks); };
+  const auto refused = [&](int ranks, const Arguments& arguments) -> std::string {
+    try {
+      launched(ranks, arguments);
+    } catch (const gpt::UsageError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK(launched(1, {}).ranks == 1);
+  CHECK(launched(4, {}).dp == 4);
+  CHECK(launched(4, {"--tp", "2"}).dp == 2);
+  CHECK(launched(8, {"--cp", "2", "--tp", "2"}).dp == 2);
+  CHECK(launched(4, {"--ranks", "4", "--dp", "1"}).tp == 4);
+  CHECK(refused(2, {"--ranks", "4"}) == "meshwise-run has started 2 ranks, but --ranks is 4; leave --ranks out");
+  CHECK(refused(4, {"--dp", "2", "--tp", "3"}) ==
+        "--dp 2 times --tp 3 is 6 ranks, but meshwise-run has started 4; leave one of them out");
+  CHECK(contains(refused(4, {"--tp", "3"}), "meshwise-run -n 4 cannot be split into groups by --tp 3"));
+  CHECK(contains(refused(65, {}), "has started 65 ranks, and this example runs at most 64"));
+}
+
 TEST_CASE("options: sizes that cannot be split") {
   refuses("--heads 2 or 4 would work", {"--hidden", "64", "--heads", "3"});
   refuses("--heads 1 or 7 would work", {"--hidden", "7", "--heads", "5"});

@@ -31,6 +31,22 @@ class Plain final : public WrappingEndpoint {
   int& groups_;
 };
 
+/// A fabric that can do nothing but be asked.
+class Bare final : public Endpoint {
+ public:
+  Bare() : Endpoint(0, 1) {}
+  Capabilities capabilities() const override { return {}; }
+  bool run(const Call&) override { return false; }
+  Owned<Running> start(const Call&) override { return nullptr; }
+  Owned<Sending> post_send(const char*, int, std::uint64_t, const void*, std::size_t, double) override {
+    return nullptr;
+  }
+  void receive(const char*, int, std::uint64_t, void*, std::size_t, double) override {}
+  bool try_receive(const char*, int, std::uint64_t, void*, std::size_t) override { return false; }
+  Owned<Endpoint> split(int, int) override { return nullptr; }
+  void abort(const char*) noexcept override {}
+};
+
 Communicator wrapped(Communicator&& communicator, int& groups) {
   return Communicator(std::make_unique<Plain>(communicator.release(), groups));
 }
@@ -167,4 +183,33 @@ TEST_CASE("abort, differences and leaving are those of what is wrapped") {
     CHECK_THROWS_WITH_AS((void)taken.release(), doctest::Contains("a communicator with at least one rank"), Error);
     communicator.abort("");
   });
+}
+
+TEST_CASE("a new generation is wrapped as what is split off") {
+  launch(3, [](Communicator& job) {
+    int groups = 0;
+    Communicator world = wrapped(std::move(job), groups);
+    world.set_name("line");
+    Communicator same = world.split(0);  // what is set here is passed on when it is used
+    const std::string record = world.flight_record();
+    CHECK_MESSAGE(record.rfind("flight record of line, 3 ranks:\n", 0) == 0, record);
+    Communicator next = world.shrink();
+    CHECK(groups == 3);
+    CHECK(next.size() == 3);
+    CHECK(next.generation() == 1);
+    CHECK(next.name() == "line");
+    barrier(next);
+  });
+}
+
+TEST_CASE("a fabric need neither keep a record nor go on without some of its ranks") {
+  int groups = 0;
+  Communicator alone = wrapped(Communicator(std::make_unique<Bare>()), groups);
+  CHECK(alone.flight_record() == "this fabric keeps no record of what its ranks do\n");
+  try {
+    static_cast<void>(alone.shrink());
+    FAIL_CHECK("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == Code::unsupported);
+  }
 }

@@ -2,13 +2,13 @@
 #include "meshwise/schedule/select.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <cstdio>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "../support/sanitized.hpp"
+#include "../support/standard_error.hpp"
 #include "all_shapes.hpp"
 #include "meshwise/schedule/question.hpp"
 #include "meshwise/schedule/verify.hpp"
@@ -57,25 +57,6 @@ std::string refusal(Selector& selector, const Question& question, Code code = Co
 }
 
 bool says(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
-
-/// What a function writes to stderr.
-template <class F>
-std::string written(F function) {
-  std::FILE* const file = std::tmpfile();
-  REQUIRE(file != nullptr);
-  std::fflush(stderr);
-  const int saved = dup(2);
-  REQUIRE(dup2(fileno(file), 2) == 2);
-  function();
-  std::fflush(stderr);
-  REQUIRE(dup2(saved, 2) == 2);
-  close(saved);
-  std::string text(static_cast<std::size_t>(std::ftell(file)), ' ');
-  std::rewind(file);
-  text.resize(std::fread(text.data(), 1, text.size(), file));
-  std::fclose(file);
-  return text;
-}
 
 }  // namespace
 
@@ -171,14 +152,15 @@ TEST_CASE("what the settings force is done if it fits; else all go on alike, and
   CHECK(forced.choose(gather).lanes == 5);
   CHECK(forced.choose(gather).algorithm == free.choose(gather).algorithm);
 
-  const std::string text = written([&] {
+  const std::string text = captured::written([&] {
     for (std::uint64_t bytes = 1; bytes < 1 << 20; bytes *= 4) {
       const Question broadcast = ask(Operation::broadcast, 6, bytes, 1);
       CHECK(forced.choose(broadcast) == free.choose(broadcast));
       CHECK(silent.choose(broadcast) == free.choose(broadcast));
     }
   });
-  CHECK(says(text, "meshwise: MESHWISE_ALGORITHM: bruck does not fit broadcast on 6 ranks, root 1, in place; "));
+  CHECK(
+      says(text, "meshwise warning: MESHWISE_ALGORITHM: bruck does not fit broadcast on 6 ranks, root 1, in place; "));
   CHECK(text.find('\n') == text.size() - 1);
 
   // A constraint of the caller is never bent by the settings.

@@ -117,9 +117,29 @@ TEST_CASE("the environment is read when asked") {
   REQUIRE(setenv("MESHWISE_ALGORITHM", "all_gather=bruck", 1) == 0);
   REQUIRE(setenv("MESHWISE_LANES", "2", 1) == 0);
   CHECK(Settings::from_environment() == Settings::parse("all_gather=bruck", "2"));
+  REQUIRE(setenv("MESHWISE_LOG", "info", 1) == 0);
+  CHECK(Settings::from_environment().log == LogLevel::info);
+  CHECK(Settings::from_environment().signature() == Settings::parse("all_gather=bruck", "2").signature());
+  REQUIRE(unsetenv("MESHWISE_LOG") == 0);
   REQUIRE(setenv("MESHWISE_LANES", "two", 1) == 0);
   CHECK_THROWS_AS(static_cast<void>(Settings::from_environment()), Error);
   REQUIRE(unsetenv("MESHWISE_ALGORITHM") == 0);
   REQUIRE(unsetenv("MESHWISE_LANES") == 0);
   CHECK(Settings::from_environment() == Settings{});
+}
+
+TEST_CASE("the level of the log is one of a few words") {
+  CHECK(Settings::parse_log("") == LogLevel::warning);
+  CHECK(Settings::parse_log("  ") == LogLevel::warning);
+  CHECK(Settings::parse_log(" debug ") == LogLevel::debug);
+  CHECK(Settings::parse_log("off") == LogLevel::off);
+  std::string text;
+  try {
+    static_cast<void>(Settings::parse_log("verbose\n"));
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  CHECK(text ==
+        "MESHWISE_LOG: expected one of off, error, warning, info, debug, found \"verbose?\"; choose one, or remove the "
+        "variable");
 }

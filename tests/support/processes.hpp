@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
@@ -33,7 +34,11 @@ class Line {
     } while (ready < 0 && errno == EINTR);
     if (ready <= 0) return "(silence)";
     char word[2048];
-    const ssize_t got = recv(descriptor_, word, sizeof(word), 0);
+    ssize_t got = 0;
+    do {
+      got = recv(descriptor_, word, sizeof(word), 0);
+    } while (got < 0 &&
+             (errno == EINTR || errno == ECONNRESET));  // the other side left words unread; its own are there
     return got > 0 ? std::string(word, static_cast<std::size_t>(got)) : "(gone)";
   }
   int descriptor() const { return descriptor_; }
@@ -42,7 +47,8 @@ class Line {
   int descriptor_;
 };
 
-/// Children that run body(k, line) each, and say what it returns or throws at the end. The destructor kills what is left.
+/// Children that run body(k, line) each, and say what it returns or throws at the end. The destructor kills what is
+/// left.
 class Children {
  public:
   template <class Body>
@@ -50,6 +56,7 @@ class Children {
     for (int k = 0; k < count; ++k) {
       int ends[2];
       if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) throw std::bad_exception();
+      std::fflush(nullptr);  // else a child whose end flushes says it once more
       const pid_t pid = fork();
       if (pid == 0) {
         close(ends[0]);

@@ -104,7 +104,9 @@ class PlaceReader {
   static void check_open(int descriptor, int rank) {
     if (fcntl(descriptor, F_GETFD) >= 0) return;
     fail(PlaceVariables::names[4], "descriptor " + std::to_string(descriptor) + " as the launcher has passed it on",
-         "that it is closed", "let nothing stand between meshwise-run and the program that closes descriptors", rank);
+         "that it is closed",
+         "join the job once in each process, and let nothing between meshwise-run and the program close descriptors",
+         rank);
   }
 
   static void read_job(std::string_view text, Place& place) {

@@ -27,15 +27,16 @@ namespace meshwise {
 ///
 /// Outputs: what ranks write is passed on line by line, stdout to stdout and stderr to stderr; no line is inside
 /// another. The last line of a rank may be without end. A line of more than 256 KiB is passed on in pieces, and broken
-/// where another rank writes meanwhile. A reader that is slow slows the ranks down; one that has gone has gone for them.
-/// Input: to rank 0; the others read nothing.
+/// where another rank writes meanwhile. A reader that is slow slows the ranks down; one that has gone has gone for
+/// them too. What a single rank writes is passed on as it comes.
+/// Input: to rank 0, from a terminal through a pipe; the others read nothing.
 /// Signals: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT go to all ranks and what they have
 /// started, two SIGINT within a second become SIGKILL. Signals that are ignored when the launcher starts stay ignored.
 /// Ends: when a rank fails, its output and then how it ended are written; the others have `grace` to find out by
-/// themselves, then they get SIGTERM, and `kill_after` later SIGKILL. Every rank leads a process group of its own (but
-/// for rank 0 where it reads from a terminal), and what is left of the groups when all ranks have ended is killed. The
-/// same happens when the launcher itself is killed. What is to outlive the job needs a session of its own (setsid).
-/// Cost: five descriptors per rank here, ranks + 1 in each rank; one more process, which guards the groups.
+/// themselves, then they get SIGTERM, and `kill_after` later SIGKILL. Every rank leads a process group of its own,
+/// and what is left of the groups when all ranks have ended is killed. The same happens when the launcher itself is
+/// killed. What is to outlive the job needs a session of its own (setsid).
+/// Cost: four descriptors per rank here, ranks + 1 in each rank; one more process, which guards the groups.
 /// Lifetime: for a process with one thread. While a job runs, signals are blocked and SIGPIPE is ignored; afterwards
 /// all is as before, but for a higher limit of open files.
 class Launcher {
@@ -43,8 +44,8 @@ class Launcher {
   /// Errors: `invalid_argument` for options that cannot work.
   explicit Launcher(LauncherOptions options) : options_(std::move(options)) {
     if (options_.ranks < 1 || options_.ranks > detail::Control::most_ranks) {
-      fail("Launcher", "1 to " + std::to_string(detail::Control::most_ranks) + " ranks",
-           std::to_string(options_.ranks), "choose another number of ranks");
+      fail("Launcher", "1 to " + std::to_string(detail::Control::most_ranks) + " ranks", std::to_string(options_.ranks),
+           "choose another number of ranks");
     }
     check(options_.grace, "a time of grace");
     check(options_.kill_after, "a time until SIGKILL");
@@ -62,8 +63,9 @@ class Launcher {
     const detail::FoundProgram program = detail::FoundProgram::find(command[0]);
     if (program.error != 0) {
       const bool missing = program.error == ENOENT || program.error == ENOTDIR;
-      const std::string why =
-          missing && command[0].find('/') == std::string::npos ? "not found in PATH" : detail::system_error(program.error);
+      const std::string why = missing && command[0].find('/') == std::string::npos
+                                  ? "not found in PATH"
+                                  : detail::system_error(program.error);
       std::fflush(stdout);
       std::fprintf(stderr, "%s: cannot execute %s: %s\n", options_.name.c_str(), detail::quoted(command[0]).c_str(),
                    why.c_str());

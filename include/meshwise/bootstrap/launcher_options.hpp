@@ -15,8 +15,8 @@ enum class Bind {
 /// How a Launcher starts ranks and what it does when they end.
 struct LauncherOptions {
   int ranks = 1;
-  bool label = false;                    ///< put "[rank] " in front of every line that a rank writes
-  bool keep_going = false;               ///< the failure of one rank does not end the others
+  bool label = false;       ///< put "[rank] " in front of every line that a rank writes
+  bool keep_going = false;  ///< the failure of one rank does not end the others
   Bind bind = Bind::none;
   double grace = 2;                      ///< seconds that the others have, after a failure, to end by themselves
   double kill_after = 2;                 ///< seconds between the SIGTERM that they get then, and SIGKILL

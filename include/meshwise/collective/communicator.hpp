@@ -11,6 +11,7 @@
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/owned.hpp"
 #include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/hold.hpp"
 
 namespace meshwise {
 
@@ -59,6 +60,37 @@ class Communicator {
   /// inherits deadline and name.
   Communicator split(int color, int key = 0) { return Communicator(endpoint("split").split(color, key)); }
 
+  /// After an error: a new communicator of the ranks that are left, in their order, with which work goes on.
+  ///
+  /// seconds: how long to wait for ranks that live and have not come, 0 for ever; negative: the deadline. Give ranks
+  /// that still compute the time to notice the error.
+  /// Cost: collective over the ranks that live. It ends this group, if no error has done so, waits until nobody touches
+  /// the buffers of its calls any more, and drops what was started. All ranks then wait until each of the others has
+  /// called this, has left the group or has ended, or until the time is up. One allocation for the new group; what the
+  /// old one has used stays until the job ends, if ranks of it have died.
+  /// Agreed upon: who belongs to the new group; all its members find the same. Not agreed upon: what was complete
+  /// before the error. A rank may have finished a call in which others failed: let all go on from a state that they
+  /// agree on, such as the last checkpoint. What was under way in the old group reaches no buffer and no call of the
+  /// new one.
+  /// Lifetime: this communicator stays, and refuses everything; `world = world.shrink()` leaves it, once nothing that
+  /// was started on it is left. Name and deadline are passed on. Groups that were split off are not shrunk, and go on
+  /// if all their ranks do.
+  /// Errors: `aborted` on a rank that comes too late: the others have gone on without it. It can do them no harm, since
+  /// its calls on the old communicator fail; only what it was copying when it was stopped it copies to the end, into
+  /// buffers of the call that failed, whose errors say so. A rank that throws out of its program still ends the job,
+  /// and who has started processes ends the others some time after one has died (ProcessOptions::grace): give them it.
+  /// `invalid_argument` for the second call on the same communicator; `unsupported` by fabrics that cannot.
+  Communicator shrink(double seconds = -1) {
+    if (!(seconds >= 0 || seconds < 0)) {
+      fail("shrink", "a number of seconds (0 waits for ever, negative: the deadline)", std::to_string(seconds),
+           "choose another time", rank());
+    }
+    return Communicator(endpoint("shrink").shrink(seconds));
+  }
+
+  /// How often the group has been shrunk: 0 for what `launch` makes; `split` passes it on. 0 if empty.
+  int generation() const { return endpoint_ ? endpoint_->generation() : 0; }
+
   /// Ends every present and later operation of all ranks on this communicator with an Error that carries the reason.
   /// From any thread, not collective, returns at once.
   void abort(const std::string& reason) noexcept {
@@ -91,11 +123,24 @@ class Communicator {
     question.wanted = options.algorithm;
     question.lanes = options.lanes;
     question.reproducible = options.reproducible;
-    return endpoint("explain").explain(question);
+    Endpoint& end = endpoint("explain");
+    const detail::Hold hold(end.latch());
+    return end.explain(question);
   }
 
+  /// In text, for people: what every rank of the group is doing, whom it waits for, and its last calls; first of all,
+  /// who holds up the others. After an error, what it was when the ranks gave up.
+  ///
+  /// Local; from any thread. Written to stderr too, unless MESHWISE_LOG is off, when a group ends because a rank was
+  /// waited for in vain. Of large groups some ranks are described and the others counted.
+  std::string flight_record() const { return endpoint("flight_record").flight_record(); }
+
   /// What this rank has communicated here since the group was made.
-  Traffic traffic() const { return endpoint("traffic").traffic(); }
+  Traffic traffic() const {
+    const Endpoint& end = endpoint("traffic");
+    const detail::Hold hold(end.latch());
+    return end.traffic();
+  }
 
   /// Performs a collective given as data; the named collectives and the typed layer end here.
   ///
@@ -105,6 +150,7 @@ class Communicator {
   bool run(Call call) {
     Endpoint& end = endpoint(call.verb);
     call.shape.ranks = end.size();
+    const detail::Hold hold(end.latch());
     const bool finished = end.run(call);
     ++end.traffic().calls;
     end.traffic().volume += volume(call, end.rank());

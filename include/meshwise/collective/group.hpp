@@ -15,6 +15,7 @@
 #include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/detail/sort.hpp"
 #include "meshwise/core/owned.hpp"
+#include "meshwise/fabric/hold.hpp"
 
 namespace meshwise {
 
@@ -61,6 +62,7 @@ class GroupTask final : public Task, private Expectation {
   void start() override {
     require_idle();
     if (!checked_) check();
+    const Hold hold(endpoint_.latch());
     sending_.reserve(sends_.size());
     for (Incoming& message : receives_) message.done = false;
     if (!receives_.empty()) endpoint_.expect(*this);
@@ -73,6 +75,8 @@ class GroupTask final : public Task, private Expectation {
   }
 
   bool test() override {
+    const TryHold hold(endpoint_.latch());
+    if (!hold) return false;  // somebody is at it
     bool complete = true;
     guarded([&] {
       complete = receive_some();
@@ -83,6 +87,7 @@ class GroupTask final : public Task, private Expectation {
   }
 
   void wait() override {
+    const Hold hold(endpoint_.latch());
     guarded([this] {
       for (Incoming& message : receives_) {
         if (message.done) continue;
@@ -210,6 +215,7 @@ class GroupTask final : public Task, private Expectation {
   /// Is not in flight any more: nobody touches the buffers, and nothing is expected.
   void land() noexcept {
     if (!flying_) return;
+    const Hold hold(endpoint_.latch());
     sending_.clear();
     endpoint_.expect_no_more(*this);
     flying_ = false;
@@ -278,7 +284,7 @@ class GroupTask final : public Task, private Expectation {
 /// Ordering and lifetime: the spans belong to the group from `start` until `wait` has returned; they must stay where
 /// they are as long as it is used. Messages are received by the Pending's `test` and `wait`, and meanwhile by whatever
 /// the thread that started the group waits for, on any communicator; a sender of more than 64 KiB waits for that, and a
-/// receiver that only computes keeps it waiting. Movable, not beyond the communicator's life.
+/// receiver that only computes keeps it waiting unless it has a progress thread. Movable, not beyond the communicator's life.
 /// Errors: `invalid_argument` for a peer or a tag out of range (from `send` and `receive`), for received data that
 /// overlaps anything else, and for changes while in flight; otherwise as `send` and `receive`.
 class Group {

@@ -17,6 +17,8 @@ namespace meshwise {
 /// collectives of one communicator complete in the order in which they were started. Whatever a thread waits for, it
 /// goes on with all collectives and groups of messages that it has started, on any communicator: those of several
 /// communicators may be waited for in any order, in another one on each rank.
+/// Where the ranks have progress threads (LaunchOptions::progress_thread) these go on with everything too, whether the
+/// program calls something or not.
 /// Ordering and lifetime: until `wait` has returned, the buffers belong to the operation: inputs must not be written,
 /// outputs not be touched. Containers that were moved in live as long as it does. Movable, not beyond the
 /// communicator's life. A communicator with operations in flight stays with the thread that started them: only that

@@ -9,6 +9,7 @@
 #include "meshwise/collective/communicator.hpp"
 #include "meshwise/collective/detail/arguments.hpp"
 #include "meshwise/core/error.hpp"
+#include "meshwise/fabric/hold.hpp"
 
 namespace meshwise {
 
@@ -78,6 +79,7 @@ void send(Communicator& communicator, const Data& data, int to, const MessageOpt
   const auto all = detail::reading(data);
   Endpoint& endpoint = detail::message_end("send", communicator, to, options);
   detail::require_data("send", "message", all.data(), all.size(), endpoint.rank());
+  const detail::Hold hold(endpoint.latch());
   ++endpoint.traffic().calls;
   endpoint
       .post_send("send", to, static_cast<std::uint64_t>(options.tag), all.data(), all.size_bytes(), options.deadline)
@@ -94,6 +96,7 @@ void receive(Communicator& communicator, Data&& data, int from, const MessageOpt
   const auto all = detail::writing(data);
   Endpoint& endpoint = detail::message_end("receive", communicator, from, options);
   detail::require_data("receive", "message", all.data(), all.size(), endpoint.rank());
+  const detail::Hold hold(endpoint.latch());
   detail::receive_in_turn(endpoint, "receive", from, static_cast<std::uint64_t>(options.tag), all.data(),
                           all.size_bytes(), options.deadline);
   detail::received(endpoint, from, all.size_bytes());
@@ -115,6 +118,7 @@ void exchange(Communicator& communicator, const Out& out, int to, In&& in, int f
   detail::require_apart("exchange", std::as_bytes(leaving), std::as_writable_bytes(arriving), "use two buffers",
                         endpoint.rank());
   const auto tag = static_cast<std::uint64_t>(options.tag);
+  const detail::Hold hold(endpoint.latch());
   const auto sending = endpoint.post_send("exchange", to, tag, leaving.data(), leaving.size_bytes(), options.deadline);
   detail::receive_in_turn(endpoint, "exchange", from, tag, arriving.data(), arriving.size_bytes(), options.deadline);
   sending->wait();

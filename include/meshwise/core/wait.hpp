@@ -16,7 +16,7 @@ inline void relax() {
 #endif
 }
 
-/// How a waiting thread spends its time: it spins, then yields, then sleeps.
+/// How a waiting thread spends its time: it spins, then yields, then sleeps; where somebody wakes it, in slices.
 ///
 /// Spinning covers skew between ranks that run at the same time (about 50 us); with more ranks than cores it would only
 /// keep the awaited rank from running, so it ends after a few pauses. Sleeps start at 20 us and grow by a sixteenth: a
@@ -44,12 +44,24 @@ class Backoff {
     return true;
   }
 
+  /// Whether the time for spinning and yielding is over.
+  bool tired() const { return count_ >= pauses_ + yields_; }
+
+  /// How long to sleep now where somebody wakes this thread: nanoseconds, from 1 ms to 10 ms, which is what a call that
+  /// is not heard costs.
+  long slice() {
+    const long now = slice_;
+    if (slice_ < 10'000'000) slice_ = slice_ < 5'000'000 ? 2 * slice_ : 10'000'000;
+    return now;
+  }
+
  private:
   int count_ = 0;  // stops growing in practice: a sleep lasts at least 20 us, 2^31 of them half a day
   bool looks_;     ///< after the pauses; with more ranks than cores nobody has had a turn by then
   int pauses_;
   int yields_;
   long nanoseconds_ = 20'000;
+  long slice_ = 1'000'000;
 };
 
 }  // namespace meshwise::detail

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "meshwise/core/detail/list.hpp"
+#include "meshwise/core/error.hpp"
 #include "meshwise/core/owned.hpp"
+#include "meshwise/fabric/hold.hpp"
 #include "meshwise/schedule/question.hpp"
 #include "meshwise/trace/traffic.hpp"
 
@@ -37,7 +39,7 @@ class Sending {
 /// A collective on its way.
 ///
 /// Progress is made by `test` and `wait` of any operation of the same endpoint, by its blocking calls, and by the waits
-/// of the same thread on other endpoints of this rank; operations of one endpoint complete in the order in which they
+/// of the same thread on other endpoints of this rank, and by a progress thread if there is one; operations of one endpoint complete in the order in which they
 /// were started. Lifetime: destroying an unfinished one aborts the group and waits
 /// until nobody touches the caller's buffers any more. Must not outlive its endpoint.
 class Running {
@@ -96,6 +98,7 @@ struct Capabilities {
 ///   * `post_send` and `receive` match by (sender, tag), in order. That receives are made in the order in which they
 ///     were begun is up to the caller: see `expectations`.
 ///   * `split` is collective and gives each rank its end of a new group, null for a negative colour.
+///   * `shrink`, if the fabric can, gives those that live and come a new group, after an error.
 ///   * `abort` may come from any thread, ends every wait of every rank in the group, and never throws.
 /// Every wait ends at its deadline, when the group is aborted, or when the awaited rank has ended. The first error
 /// poisons the group: every rank gets an Error at once or at its next call. When a call throws, no rank touches the
@@ -115,12 +118,26 @@ class Endpoint {
 
   /// The name that errors carry: the mesh axis, or what the user calls the group.
   const std::string& axis() const { return axis_; }
-  void set_axis(std::string axis) { axis_ = std::move(axis); }
+  void set_axis(std::string axis) {
+    const detail::Hold hold(latch_);
+    axis_ = std::move(axis);
+  }
 
   /// Seconds that an operation may wait, 0 for ever.
   double deadline() const { return deadline_; }
-  void set_deadline(double seconds) { deadline_ = seconds; }
+  void set_deadline(double seconds) {
+    const detail::Hold hold(latch_);
+    deadline_ = seconds;
+  }
   double deadline(double chosen) const { return chosen >= 0 ? chosen : deadline_; }
+
+  /// What to hold while working on this endpoint, or on anything that a progress thread comes to through it: wrapped
+  /// endpoints, expectations, traffic. Null where there is no progress thread.
+  detail::Latch* latch() const { return latch_; }
+
+  /// How often the group that this one began as has been shrunk.
+  int generation() const { return generation_; }
+  void set_generation(int generation) { generation_ = generation; }
 
   Traffic& traffic() { return traffic_; }
   const Traffic& traffic() const { return traffic_; }
@@ -131,6 +148,7 @@ class Endpoint {
 
   /// Adds one, the youngest. It stays where it is until `expect_no_more`, and is of the calling thread.
   void expect(Expectation& one) {
+    const detail::Hold hold(latch_);
     expectations_.push_back(&one);
     try {
       expectations_changed();
@@ -140,6 +158,7 @@ class Endpoint {
     }
   }
   void expect_no_more(Expectation& one) noexcept {
+    const detail::Hold hold(latch_);
     for (std::size_t i = 0; i < expectations_.size(); ++i) {
       if (expectations_[i] != &one) continue;
       expectations_.erase(i);
@@ -151,6 +170,10 @@ class Endpoint {
 
   /// Where tensors of its ranks lie, or null: in ordinary memory. It outlives them.
   virtual const MemorySource* memory() const { return nullptr; }
+
+  /// Makes own memory one that all ranks of the job address, and undoes that; see register_buffer.
+  virtual void enroll(void*, std::size_t) {}
+  virtual void dismiss(void*) noexcept {}
 
   /// Performs a collective. Returns what `Running::finished` says.
   virtual bool run(const Call& call) = 0;
@@ -173,16 +196,38 @@ class Endpoint {
     return describe(question) + ": this fabric brings its own algorithms\n";
   }
 
+  /// In text: what every rank of the group is doing, whom it waits for, and its last calls. From any thread.
+  virtual std::string flight_record() { return "this fabric keeps no record of what its ranks do\n"; }
+
   virtual Owned<Endpoint> split(int color, int key) = 0;
+
+  /// A new group of the ranks that call this and live; see Communicator::shrink. seconds: negative for the deadline.
+  virtual Owned<Endpoint> shrink(double) {
+    Report problem;
+    problem.code = Code::unsupported;
+    problem.operation = "shrink";
+    problem.rank = rank_;
+    problem.axis = axis_;
+    problem.expected = "a fabric whose groups can go on without some of their ranks";
+    problem.found = "one that cannot";
+    problem.remedy = "start the job anew";
+    throw Error(std::move(problem));
+  }
+
   virtual void abort(const char* reason) noexcept = 0;
 
  protected:
   /// The thread's waits must go on with what is expected from now on. Throws at most when there is one more.
   virtual void expectations_changed() {}
 
+  /// Before any other thread knows of this endpoint, or when none does any more.
+  void set_latch(detail::Latch* latch) { latch_ = latch; }
+
  private:
   int rank_;
   int size_;
+  int generation_ = 0;
+  detail::Latch* latch_ = nullptr;
   double deadline_ = 600;
   std::string axis_;
   Traffic traffic_;

@@ -14,10 +14,16 @@ namespace meshwise {
 /// How ranks are started, whatever they are.
 struct LaunchOptions {
   double deadline = 600;   ///< seconds that an operation may wait for others, 0 for ever
+  bool foreign = false;    ///< threads: take buffers for memory that only their owners address, as between processes
   bool messages = false;   ///< run collectives over send and receive, as a fabric without shared memory would
   const char* name = "";   ///< the communicator's name in errors
   Topology topology = {};  ///< what the choice of algorithms goes by; left as it is, all ranks reach each other alike
   std::optional<Settings> settings = {};  ///< what is forced; without it, Settings::from_environment()
+  /// A thread beside each rank's own goes on with all that the rank has started, so that operations complete, and large
+  /// messages of groups are read, while the program computes. Reductions of the program's run on it too. It looks
+  /// whether there is something to do as long as anything is in flight, up to every 20 us, and needs a core for what it
+  /// does; calls on communicators take a lock each.
+  bool progress_thread = false;
 };
 
 namespace detail {

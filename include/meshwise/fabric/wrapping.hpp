@@ -10,6 +10,7 @@
 #include "meshwise/core/detail/shared.hpp"
 #include "meshwise/core/owned.hpp"
 #include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/hold.hpp"
 
 namespace meshwise {
 
@@ -26,17 +27,23 @@ class WrappingEndpoint : public Endpoint {
       : Endpoint(inner->rank(), inner->size()), inner_(std::move(inner)), link_(new Link(this)) {
     set_axis(inner_->axis());
     set_deadline(inner_->deadline());
+    set_generation(inner_->generation());
+    set_latch(inner_->latch());
     collect();
   }
   ~WrappingEndpoint() override {
+    const detail::Hold hold(latch());
     if (listed_) inner_->expect_no_more(relay_);
     link_->endpoint = nullptr;
   }
 
   Capabilities capabilities() const override { return inner_->capabilities(); }
   const MemorySource* memory() const override { return inner_->memory(); }
+  void enroll(void* data, std::size_t bytes) override { inner_->enroll(data, bytes); }
+  void dismiss(void* data) noexcept override { inner_->dismiss(data); }
 
   bool run(const Call& call) override {
+    const detail::Hold hold(latch());
     const bool finished = inner().run(call);
     collect();
     return finished;
@@ -44,23 +51,37 @@ class WrappingEndpoint : public Endpoint {
 
   std::uint64_t digest(const Call& call) const override { return inner_->digest(call); }
 
-  Owned<Running> start(const Call& call) override { return Owned<Running>(new Passed(link_, inner().start(call))); }
+  Owned<Running> start(const Call& call) override {
+    const detail::Hold hold(latch());
+    return Owned<Running>(new Passed(link_, inner().start(call)));
+  }
   Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
                            double deadline) override {
+    const detail::Hold hold(latch());
     return inner().post_send(verb, to, tag, data, bytes, deadline);
   }
   void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes, double deadline) override {
+    const detail::Hold hold(latch());
     inner().receive(verb, from, tag, data, bytes, deadline);
   }
   bool try_receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes) override {
+    const detail::Hold hold(latch());
     return inner().try_receive(verb, from, tag, data, bytes);
   }
 
   std::string explain(const Question& question) override { return inner().explain(question); }
 
+  std::string flight_record() override { return inner_->flight_record(); }
+
   Owned<Endpoint> split(int color, int key) override {
+    const detail::Hold hold(latch());
     auto child = inner().split(color, key);
     return child == nullptr ? nullptr : wrap(std::move(child));
+  }
+
+  Owned<Endpoint> shrink(double seconds) override {
+    const detail::Hold hold(latch());
+    return wrap(inner().shrink(seconds));
   }
 
   void abort(const char* reason) noexcept override { inner_->abort(reason); }
@@ -83,11 +104,13 @@ class WrappingEndpoint : public Endpoint {
 
   /// Takes over what the wrapped endpoint has counted.
   void collect() noexcept {
+    const detail::Hold hold(latch());
     traffic() += inner_->traffic();
     inner_->traffic() = {};
   }
 
-  /// The same kind of endpoint around a new group.
+  /// The same kind of endpoint around a new group. (Where there is a progress thread, `latch()` is held in this, in
+  /// `receive_expected`, and in all calls but those of the Running and Sending that overriding calls return.)
   virtual Owned<Endpoint> wrap(Owned<Endpoint> child) = 0;
 
   /// Expectation::receive_arrived for all that is expected here: called in every wait of this thread, on any endpoint

@@ -9,6 +9,7 @@
 
 #include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/error.hpp"
+#include "meshwise/core/log.hpp"
 #include "meshwise/schedule/catalogue.hpp"
 #include "meshwise/schedule/cost.hpp"
 #include "meshwise/schedule/detail/candidate.hpp"
@@ -33,8 +34,8 @@ namespace meshwise {
 /// Lifetime: stays where it is, generators refer to it. One thread at a time.
 class Selector {
  public:
-  /// speaks: whether this one says on stderr, once for each operation, that what the settings force does not fit; one
-  /// rank of a group should. budget: moves to look at for each prediction, see `cost`.
+  /// speaks: whether this one warns, once for each operation, that what the settings force does not fit; one rank of a
+  /// group should. budget: moves to look at for each prediction, see `cost`.
   explicit Selector(Topology topology, const Settings& settings = {}, bool speaks = false,
                     std::int64_t budget = default_walk_budget)
       : topology_(std::move(topology)), settings_(settings), catalogue_(topology_), speaks_(speaks), budget_(budget) {}
@@ -215,8 +216,9 @@ class Selector {
   void report(Algorithm forced, Algorithm chosen, const Question& question) {
     bool& said = said_[static_cast<std::size_t>(question.shape.operation)];
     if (speaks_ && !said) {
-      std::fprintf(stderr, "meshwise: MESHWISE_ALGORITHM: %s does not fit %s; %s takes its place\n",
-                   algorithm_name(forced), describe(question).c_str(), algorithm_name(chosen));
+      detail::Log(settings_.log)
+          .write(LogLevel::warning, std::string("MESHWISE_ALGORITHM: ") + algorithm_name(forced) + " does not fit " +
+                                        describe(question) + "; " + algorithm_name(chosen) + " takes its place");
     }
     said = true;
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "meshwise/core/error.hpp"
+#include "meshwise/core/log.hpp"
 #include "meshwise/schedule/algorithm.hpp"
 #include "meshwise/schedule/contract.hpp"
 
@@ -39,8 +40,9 @@ constexpr bool parse(std::string_view name, Operation& operation) {
   return false;
 }
 
-/// What is forced upon the selector, by operation. Read once by whoever makes the world and shared with all ranks:
-/// if ranks read their own environments, two of them could choose differently and wait for each other for ever.
+/// What is forced upon the selector, by operation, and how much the job says. Read once by whoever makes the world and
+/// shared with all ranks: if ranks read their own environments, two of them could choose differently and wait for each
+/// other for ever.
 struct Settings {
   struct Forced {
     Algorithm algorithm = Algorithm::automatic;  ///< automatic: nothing is forced
@@ -50,6 +52,7 @@ struct Settings {
   };
 
   Forced forced[static_cast<std::size_t>(operation_count)];
+  LogLevel log = LogLevel::warning;
 
   constexpr const Forced& of(Operation operation) const { return forced[static_cast<std::size_t>(operation)]; }
   constexpr Forced& of(Operation operation) { return forced[static_cast<std::size_t>(operation)]; }
@@ -67,14 +70,29 @@ struct Settings {
     return settings;
   }
 
-  /// From MESHWISE_ALGORITHM and MESHWISE_LANES. Errors: as `parse`.
-  static Settings from_environment() {
-    const char* const algorithms = std::getenv("MESHWISE_ALGORITHM");
-    const char* const lanes = std::getenv("MESHWISE_LANES");
-    return parse(algorithms == nullptr ? "" : algorithms, lanes == nullptr ? "" : lanes);
+  /// The level of that name; of an empty one, the usual level. Errors: `invalid_argument` for an unknown name.
+  static LogLevel parse_log(std::string_view name) {
+    LogLevel level = Settings().log;
+    if (trimmed(name).empty() || meshwise::parse(trimmed(name), level)) return level;
+    std::string names;
+    for (int k = 0; k < log_level_count; ++k) {
+      names += (k == 0 ? "" : ", ") + std::string(log_level_name(static_cast<LogLevel>(k)));
+    }
+    fail("MESHWISE_LOG", "one of " + names, quoted(name), "choose one, or remove the variable");
   }
 
-  /// The same for equal settings, on all machines.
+  /// From MESHWISE_ALGORITHM, MESHWISE_LANES and MESHWISE_LOG. Errors: as `parse` and `parse_log`.
+  static Settings from_environment() {
+    const auto text = [](const char* name) {
+      const char* const value = std::getenv(name);
+      return std::string_view(value == nullptr ? "" : value);
+    };
+    Settings settings = parse(text("MESHWISE_ALGORITHM"), text("MESHWISE_LANES"));
+    settings.log = parse_log(text("MESHWISE_LOG"));
+    return settings;
+  }
+
+  /// The same for settings that force the same, on all machines.
   constexpr std::uint64_t signature() const {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const Forced& one : forced) {

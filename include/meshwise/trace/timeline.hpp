@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +15,8 @@ namespace meshwise {
 /// What one rank did when: spans of its program, and the communication of recorded communicators (see `record`).
 ///
 /// Cost: about 100 bytes and two readings of the clock per event; the events are kept until `clear`.
-/// Ordering and lifetime: used by its rank's thread; must outlive the communicators that it records and its spans.
+/// Ordering and lifetime: used by its rank's thread, and by its progress thread if it has one: then `events` is for
+/// when nothing is in flight. Must outlive the communicators that it records and its spans.
 class Timeline {
  public:
   enum class Kind : std::uint8_t {
@@ -58,10 +60,10 @@ class Timeline {
   /// Nothing that begins during its life is recorded.
   class Pause {
    public:
-    explicit Pause(Timeline& timeline) : timeline_(timeline) { ++timeline_.pauses_; }
+    explicit Pause(Timeline& timeline) : timeline_(timeline) { timeline_.pause(1); }
     Pause(const Pause&) = delete;
     Pause& operator=(const Pause&) = delete;
-    ~Pause() { --timeline_.pauses_; }
+    ~Pause() { timeline_.pause(-1); }
 
    private:
     Timeline& timeline_;
@@ -78,17 +80,20 @@ class Timeline {
 
   /// Forgets all events, such as those of the steps before; spans that have begun are not recorded.
   void clear() {
+    const std::lock_guard<std::mutex> lock(mutex_);
     events_.clear();
     ++epoch_;
   }
 
   /// Adds an event as it is, such as one that another library has measured.
   void add(Event event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (pauses_ == 0) events_.push_back(std::move(event));
   }
 
   /// Begins an event now. Events other than flights are nested.
   Mark begin(Event event) {
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (pauses_ > 0) return {};
     event.begin = now();
     event.end = 0;
@@ -98,6 +103,7 @@ class Timeline {
 
   /// Ends an event now; the first end counts.
   void end(Mark mark) noexcept {
+    const std::lock_guard<std::mutex> lock(mutex_);
     if (mark.epoch != epoch_ || mark.index >= events_.size() || events_[mark.index].end != 0) return;
     events_[mark.index].end = now();
   }
@@ -112,7 +118,13 @@ class Timeline {
     return begin(std::move(event));
   }
 
+  void pause(int more) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pauses_ += more;
+  }
+
   const VirtualClock* clock_ = nullptr;
+  std::mutex mutex_;
   std::vector<Event> events_;
   std::uint64_t epoch_ = 1;
   int pauses_ = 0;

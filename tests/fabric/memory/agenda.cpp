@@ -20,9 +20,10 @@ using namespace meshwise;
 namespace {
 
 struct Counting final : detail::Backlog {
-  void advance_aside() override {
+  bool advance_aside() override {
     ++turns;
     if (fails) throw std::runtime_error("no");
+    return false;
   }
   int turns = 0;
   bool fails = false;

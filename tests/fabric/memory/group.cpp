@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "meshwise/fabric/memory/job.hpp"
 #include "meshwise/fabric/thread/job.hpp"
 
 using namespace meshwise;

@@ -7,6 +7,7 @@
 
 #include "meshwise/fabric/shared_memory/descriptor.hpp"
 #include "meshwise/fabric/shared_memory/memory_file.hpp"
+#include "meshwise/fabric/shared_memory/system_text.hpp"
 
 namespace {
 
@@ -58,7 +59,7 @@ TEST_CASE("what this process has mapped is found there") {
       mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), static_cast<off_t>(page)), 2 * page);
   REQUIRE(pages.begin() != MAP_FAILED);
   const auto at = reinterpret_cast<std::uintptr_t>(pages.begin());
-  const auto ranges = address_ranges(at + page, at + 2 * page);
+  const auto ranges = address_ranges(system_text("/proc/self/maps"), at + page, at + 2 * page);
   REQUIRE(ranges.size() == 1);
   CHECK(ranges[0].access == "rw-s");
   struct stat what {};

@@ -19,10 +19,10 @@ struct Processor {
   int number = 0;
 };
 
-/// Which processors a rank gets when they are dealt out. Whole cores while there are enough, neighbours in runs, so that
-/// the threads of a rank have theirs together; with more ranks than cores single processors; with more ranks than
+/// Which processors a rank gets when they are dealt out. Whole cores while there are enough, neighbours in runs, so
+/// that the threads of a rank have theirs together; with more ranks than cores single processors; with more ranks than
 /// these, ranks share.
-inline List<int> share_of(List<Processor> processors, int ranks, int rank) {
+inline List<int> core_share_of(List<Processor> processors, int ranks, int rank) {
   sort_stably(processors.begin(), processors.end(), [](const Processor& a, const Processor& b) {
     if (a.package != b.package) return a.package < b.package;
     return a.core != b.core ? a.core < b.core : a.number < b.number;
@@ -30,8 +30,8 @@ inline List<int> share_of(List<Processor> processors, int ranks, int rank) {
   // units[k]: where the k-th core begins
   List<std::size_t> units;
   for (std::size_t k = 0; k < processors.size(); ++k) {
-    const bool begins = k == 0 || processors[k].package != processors[k - 1].package ||
-                        processors[k].core != processors[k - 1].core;
+    const bool begins =
+        k == 0 || processors[k].package != processors[k - 1].package || processors[k].core != processors[k - 1].core;
     if (begins) units.push_back(k);
   }
   if (units.size() < static_cast<std::size_t>(ranks)) {

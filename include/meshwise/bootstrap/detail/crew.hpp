@@ -136,8 +136,7 @@ class Crew {
     Member& one = member(rank);
     int status = 0;
     pid_t pid;
-    while ((pid = waitpid(one.pid, &status, options)) < 0 && errno == EINTR) {
-    }
+    while ((pid = waitpid(one.pid, &status, options)) < 0 && errno == EINTR) {}
     if (pid == 0) return false;
     one.lost = pid < 0;
     one.status = pid < 0 ? 0 : status;

@@ -50,12 +50,10 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  /// Dismisses it, and does not leave a zombie.
+  /// Lets it do its work, for groups that are not forgotten, and does not leave a zombie.
   ~Guard() {
-    for (int rank = 0; rank < ranks_; ++rank) forget(rank);
     pipe_ = Descriptor();
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {}
     munmap(entries_, bytes_);
   }
 
@@ -87,8 +85,7 @@ class Guard {
     if (dup2(end, 0) < 0) _exit(1);
     close_from(1);
     char byte;
-    while (read(0, &byte, 1) < 0 && errno == EINTR) {
-    }
+    while (read(0, &byte, 1) < 0 && errno == EINTR) {}
     for (int rank = 0; rank < ranks_; ++rank) {
       const int group = entries_[rank].group.load();
       if (group > 1) kill(-group, SIGKILL);

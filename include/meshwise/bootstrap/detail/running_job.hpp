@@ -16,10 +16,11 @@
 #include "meshwise/bootstrap/detail/core_shares.hpp"
 #include "meshwise/bootstrap/detail/crew.hpp"
 #include "meshwise/bootstrap/detail/guard.hpp"
+#include "meshwise/bootstrap/detail/job_outputs.hpp"
 #include "meshwise/bootstrap/detail/pressure.hpp"
-#include "meshwise/bootstrap/detail/printer.hpp"
 #include "meshwise/bootstrap/detail/signal_inbox.hpp"
 #include "meshwise/bootstrap/detail/system.hpp"
+#include "meshwise/bootstrap/detail/terminal_input.hpp"
 #include "meshwise/bootstrap/detail/text.hpp"
 #include "meshwise/bootstrap/launcher_options.hpp"
 #include "meshwise/core/detail/list.hpp"
@@ -47,16 +48,12 @@ class RunningJob {
       : options_(options),
         what_(std::move(what)),
         task_(task),
-        guard_("meshwise-run", options.ranks),
+        guard_("Launcher", options.ranks),
         segments_(make_segments()),
-        inbox_("meshwise-run"),
+        inbox_("Launcher"),
         crew_(options.ranks),
         pressure_(options.grace, options.kill_after),
-        out_(1, options.label),
-        err_(2, options.label),
-        shared_(Printer::same(1, 2)),
-        terminal_(isatty(0) != 0 && tcgetpgrp(0) == getpgrp()),
-        outputs_(2 * static_cast<std::size_t>(options.ranks)) {
+        outputs_(options.ranks, options.label, options.name) {
     if (options.bind == Bind::core) processors_ = allowed_processors();
   }
 
@@ -67,22 +64,21 @@ class RunningJob {
     while (!finished()) {
       wait();
       answer_signals();
+      input_.pass();
       take_outputs();
       look();
-      pass_outputs();
+      outputs_.pass([this](int rank) { return heard(rank); });
       press();
     }
     end_groups();
-    for (RankOutput& output : outputs_) drain(output);
+    for (int rank = 0; rank < crew_.ranks(); ++rank) outputs_.drain(rank);
     finish_printing();
-    return code_;
+    return code_ != 0 ? code_ : outputs_.loss();
   }
 
  private:
   static constexpr double leftover_patience = 0.5;  ///< for outputs that others hold open once all ranks have ended
   static constexpr double cause_patience = 1;       ///< for the rank that says to be the cause, to end
-  static constexpr std::size_t room_bytes = 1 << 16;
-  static constexpr int most_drained = 64;  ///< times the room; a pipe holds no more than 1 MiB
 
   // --- the beginning
 
@@ -99,48 +95,38 @@ class RunningJob {
   }
 
   void start(int rank) {
-    Pipe out = Pipe::make("meshwise-run");
-    Pipe err = Pipe::make("meshwise-run");
-    starting_[0] = out.writes.get();
-    starting_[1] = err.writes.get();
-    output(rank, 0) = RankOutput(2 * rank, unblocked(std::move(out.reads)), out_);
-    output(rank, 1) = RankOutput(2 * rank + 1, unblocked(std::move(err.reads)), shared_ ? out_ : err_);
+    Pipe out = Pipe::make("Launcher");
+    Pipe err = Pipe::make("Launcher");
+    const Descriptor in = rank == 0 ? input_.connect("Launcher") : Descriptor();
+    starting_[0] = in.get();
+    starting_[1] = out.writes.get();
+    starting_[2] = err.writes.get();
+    outputs_.connect(rank, std::move(out.reads), std::move(err.reads));
     if (const int error = crew_.start(rank, CrewTask{begin, this})) {
-      fail_by_system("meshwise-run", "cannot fork rank " + std::to_string(rank) + " of " + std::to_string(crew_.ranks()),
+      fail_by_system("Launcher", "cannot fork rank " + std::to_string(rank) + " of " + std::to_string(crew_.ranks()),
                      error, "start fewer ranks, or raise the limit of processes (ulimit -u)");
     }
-    if (own_group(rank)) {
-      setpgid(crew_.pid(rank), crew_.pid(rank));  // both sides, so that none depends on the other being first
-      guard_.watch(rank, crew_.pid(rank));
-    }
+    setpgid(crew_.pid(rank), crew_.pid(rank));  // both sides, so that none depends on the other being first
+    guard_.watch(rank, crew_.pid(rank));
   }
-
-  static Descriptor unblocked(Descriptor descriptor) {
-    fcntl(descriptor.get(), F_SETFL, O_NONBLOCK);
-    return descriptor;
-  }
-
-  /// Rank 0 stays in the foreground group of a terminal that it may read from.
-  bool own_group(int rank) const { return rank > 0 || !terminal_; }
 
   static int begin(void* object, int rank) {
     RunningJob& job = *static_cast<RunningJob*>(object);
-    if (job.own_group(rank)) {
-      setpgid(0, 0);
-      job.guard_.watch(rank, getpid());
+    setpgid(0, 0);
+    job.guard_.watch(rank, getpid());
+    if (rank > 0) job.starting_[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (const int one : {0, 1, 2}) {
+      const int from = job.starting_[one];
+      if (from < 0 && one == 0 && rank == 0) continue;  // inherited
+      if (dup2(from, one) < 0) return 1;
+      close(from);
     }
-    if (dup2(job.starting_[0], 1) < 0 || dup2(job.starting_[1], 2) < 0) return 1;
-    if (rank > 0) {
-      const Descriptor nothing(open("/dev/null", O_RDONLY | O_CLOEXEC));
-      if (!nothing || dup2(nothing.get(), 0) < 0) return 1;
-    }
-    close(job.starting_[0]);
-    close(job.starting_[1]);
-    for (RankOutput& output : job.outputs_) output.close();
+    job.input_.close();
+    job.outputs_.leave();
     job.crew_.leave();
     job.guard_.leave();
     setrlimit(RLIMIT_NOFILE, &job.files_before_);
-    if (!job.processors_.empty()) run_on(share_of(job.processors_, job.crew_.ranks(), rank));
+    if (!job.processors_.empty()) run_on(core_share_of(job.processors_, job.crew_.ranks(), rank));
     job.inbox_.restore();
     int trouble = 0;
     const int code = job.task_.call(job.task_.object, rank, job.segments_, trouble);
@@ -152,25 +138,18 @@ class RunningJob {
 
   bool finished() {
     if (pressure_.hopeless()) {
-      say(ranks_text(crew_.all_running()) + " did not end in spite of SIGKILL");
+      outputs_.say(ranks_text(crew_.all_running()) + " did not end in spite of SIGKILL");
       return true;
     }
     if (!crew_.all_running().empty()) return false;
-    bool open = false;
-    for (const RankOutput& output : outputs_) open = open || output.open();
-    if (open && !leftover_.set()) leftover_ = Moment::in(leftover_patience);
-    return !open || leftover_.come();
+    if (outputs_.open() && !leftover_.set()) leftover_ = Moment::in(leftover_patience);
+    return !outputs_.open() || leftover_.come();
   }
 
   void wait() {
     polled_.clear();
     // The outputs before the ends: what is written because of an end is not seen before it.
-    for (const RankOutput& output : outputs_) {
-      if (wanted(output)) polled_.push_back({output.descriptor(), POLLIN, 0});
-    }
-    for (Printer* const printer : {&out_, &err_}) {
-      if (!printer->empty()) polled_.push_back({printer->descriptor(), POLLOUT, 0});
-    }
+    outputs_.watch(polled_, [this](int rank) { return heard(rank); });
     polled_.push_back({inbox_.descriptor(), POLLIN, 0});
     int patience = -1;
     bool groups = false;
@@ -190,13 +169,12 @@ class RunningJob {
       if (!moment.come()) moment.limit(patience);
     }
     pressure_.limit(patience);
+    input_.watch(polled_, patience);
     (void)poll(polled_.data(), static_cast<nfds_t>(polled_.size()), patience);
   }
 
-  /// Whether an output is read now: not while its reader is slow, nor while another rank is to speak first.
-  bool wanted(const RankOutput& output) const {
-    return output.open() && !output.to().full() && (!holding() || output.rank() == cause());
-  }
+  /// Whether a rank is listened to: not while another one is to speak first.
+  bool heard(int rank) const { return !holding() || rank == cause(); }
 
   /// The rank that has told the others that it fails; negative if none has.
   int cause() const {
@@ -205,44 +183,16 @@ class RunningJob {
   }
 
   /// Whether that rank is about to end, and what the others say of it waits.
-  bool holding() const { return held_until_.set() && !held_until_.come() && !said_ && crew_.running(cause()); }
+  bool holding() const {
+    const int rank = cause();
+    return rank >= 0 && !said_ && held_until_.set() && !held_until_.come() && crew_.running(rank);
+  }
 
   // --- what may have happened
 
   void take_outputs() {
-    room_.resize(room_bytes);
-    for (RankOutput& output : outputs_) {
-      if (wanted(output)) output.take(room_.data(), room_.size());
-    }
+    outputs_.take([this](int rank) { return heard(rank); });
     if (!held_until_.set() && cause() >= 0) held_until_ = Moment::in(cause_patience);
-  }
-
-  void drain(RankOutput& output) {
-    room_.resize(room_bytes);
-    for (int k = 0; k < most_drained && output.take(room_.data(), room_.size()); ++k) output.pass_lines();
-    output.pass_all();
-  }
-
-  void pass_outputs() {
-    for (RankOutput& output : outputs_) {
-      if (!holding() || output.rank() == cause()) output.pass_lines();
-    }
-    for (Printer* const printer : {&out_, &err_}) {
-      const bool worked = printer->error() == 0;
-      printer->write_some();
-      if (worked && printer->error() != 0) lose(*printer);
-    }
-  }
-
-  /// Nobody reads an output any more: the ranks find out when they write.
-  void lose(const Printer& printer) {
-    for (RankOutput& output : outputs_) {
-      if (&output.to() == &printer) output.close();
-    }
-    if (&printer == &out_ && printer.error() != EPIPE && !shared_) {
-      say("cannot write to the standard output: " + system_error(printer.error()));
-    }
-    if (code_ == 0) code_ = printer.error() == EPIPE ? 128 + SIGPIPE : 1;
   }
 
   void look() {
@@ -258,6 +208,7 @@ class RunningJob {
         if (!crew_.has_ended(rank)) continue;
         news = true;
         segments_.ended(rank, crew_.status(rank));
+        if (rank == 0) input_.close();
         if (crew_.status(rank) != 0 && !pressure_.sent()) failures_.push_back(rank);
       }
     }
@@ -297,12 +248,11 @@ class RunningJob {
 
   /// The last words of a rank, then what became of it.
   void tell(int rank) {
-    drain(output(rank, 0));
-    drain(output(rank, 1));
+    outputs_.drain(rank);
     const int error = guard_.failed(rank);
-    say(error != 0 ? "cannot execute " + quoted(what_) + ": " + system_error(error)
-                   : "rank " + std::to_string(rank) + " (pid " + std::to_string(crew_.pid(rank)) + ") " +
-                         ending_text(crew_.status(rank)));
+    outputs_.say(error != 0 ? "cannot execute " + quoted(what_) + ": " + system_error(error)
+                            : "rank " + std::to_string(rank) + " (pid " + std::to_string(crew_.pid(rank)) + ") " +
+                                  ending_text(crew_.status(rank)));
   }
 
   int code_of(int rank) const {
@@ -331,24 +281,21 @@ class RunningJob {
 
   void answer_signals() {
     while (true) {
-      const SignalInbox::Message message = inbox_.next();
-      if (message.signal == 0) return;
-      if (message.signal == SIGINT) {
+      const int signal = inbox_.next();
+      if (signal == 0) return;
+      if (signal == SIGINT) {
         if (interrupted_.set() && !interrupted_.come()) {
-          say("interrupted twice within a second: SIGKILL to all ranks");
+          outputs_.say("interrupted twice within a second: SIGKILL to all ranks");
           give_up(128 + SIGINT);
           pressure_.kill();
           send_all(SIGKILL);
         }
         interrupted_ = Moment::in(1);
       }
-      for (const int rank : crew_.all_running()) {
-        if (!message.terminal || own_group(rank)) send(rank, message.signal);
-      }
-      if (message.signal == SIGTSTP) raise(SIGSTOP);
-      const bool ends = message.signal == SIGINT || message.signal == SIGTERM || message.signal == SIGHUP ||
-                        message.signal == SIGQUIT;
-      if (ends && crew_.all_running().empty()) given_up_ = message.signal;
+      for (const int rank : crew_.all_running()) send(rank, signal);
+      if (signal == SIGTSTP) raise(SIGSTOP);
+      const bool ends = signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+      if (ends && crew_.all_running().empty()) given_up_ = signal;
     }
   }
 
@@ -362,14 +309,14 @@ class RunningJob {
     const bool ends = end_.come();
     if (ends) end_ = Moment();
     if (ends && !crew_.all_running().empty()) {
-      say("the job did not end within " + seconds_text(options_.timeout) + "; still running: " +
-          ranks_text(crew_.all_running()));
+      outputs_.say("the job did not end within " + seconds_text(options_.timeout) +
+                   "; still running: " + ranks_text(crew_.all_running()));
       give_up(124);
       if (!pressure_.begun()) pressure_.ask();
     }
     const int signal = pressure_.due();
     if (signal == 0 || crew_.all_running().empty()) return;
-    say(ranks_text(crew_.all_running()) + " still running: " + (signal == SIGTERM ? "SIGTERM" : "SIGKILL"));
+    outputs_.say(ranks_text(crew_.all_running()) + " still running: " + (signal == SIGTERM ? "SIGTERM" : "SIGKILL"));
     send_all(signal);
   }
 
@@ -385,24 +332,14 @@ class RunningJob {
   /// As long as the reader takes, as any program would wait; a signal ends it.
   void finish_printing() {
     while (given_up_ == 0) {
-      pass_outputs();
-      if (out_.empty() && err_.empty()) return;
-      pollfd ready[3] = {{inbox_.descriptor(), POLLIN, 0}, {-1, POLLOUT, 0}, {-1, POLLOUT, 0}};
-      if (!out_.empty()) ready[1].fd = 1;
-      if (!err_.empty()) ready[2].fd = 2;
-      (void)poll(ready, 3, -1);
+      if (outputs_.print()) return;
+      polled_.clear();
+      outputs_.watch(polled_, [](int) { return false; });
+      polled_.push_back({inbox_.descriptor(), POLLIN, 0});
+      (void)poll(polled_.data(), static_cast<nfds_t>(polled_.size()), -1);
       answer_signals();
     }
     if (code_ == 0) code_ = 128 + given_up_;
-  }
-
-  void say(const std::string& text) {
-    Printer& printer = shared_ ? out_ : err_;
-    printer.put(Printer::launcher, options_.name + ": " + text + "\n");
-  }
-
-  RankOutput& output(int rank, int which) {
-    return outputs_[2 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(which)];
   }
 
   const LauncherOptions& options_;
@@ -414,15 +351,11 @@ class RunningJob {
   SignalInbox inbox_;
   Crew crew_;  // ends before what it is about
   Pressure pressure_;
-  Printer out_;
-  Printer err_;
-  bool shared_;    ///< both outputs are one: all goes through out_
-  bool terminal_;  ///< the input is a terminal in whose foreground this process is
-  List<RankOutput> outputs_;
+  JobOutputs outputs_;
+  TerminalInput input_;
   List<Processor> processors_;
-  int starting_[2] = {-1, -1};
+  int starting_[3] = {-1, -1, -1};  ///< what becomes 0, 1 and 2 of the rank that is being started
   List<pollfd> polled_;
-  List<char> room_;
   List<int> failures_;  ///< in the order in which they were seen, before anybody was sent a signal
   bool said_ = false;   ///< why the job fails
   int code_ = 0;

@@ -17,11 +17,6 @@ namespace meshwise::detail {
 /// For a process with one thread: others would take the signals.
 class SignalInbox {
  public:
-  struct Message {
-    int signal = 0;         ///< 0: none
-    bool terminal = false;  ///< from the terminal: the whole foreground group has it
-  };
-
   explicit SignalInbox(const char* operation) {
     sigset_t set;
     sigemptyset(&set);
@@ -33,6 +28,7 @@ class SignalInbox {
     }
     reads_ = Descriptor(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!reads_) fail_by_system(operation, "cannot watch for signals", errno, "raise the limit of open files");
+    sigaddset(&set, SIGTTIN);  // who reads from a terminal in the background gets an error instead
     sigprocmask(SIG_BLOCK, &set, &before_);
     struct sigaction action {};
     action.sa_handler = SIG_IGN;
@@ -46,13 +42,12 @@ class SignalInbox {
 
   int descriptor() const { return reads_.get(); }
 
-  Message next() {
+  /// The next one that has come; 0 if none has.
+  int next() {
     signalfd_siginfo info{};
     ssize_t bytes;
-    while ((bytes = read(reads_.get(), &info, sizeof(info))) < 0 && errno == EINTR) {
-    }
-    if (bytes != static_cast<ssize_t>(sizeof(info))) return {};
-    return {static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+    while ((bytes = read(reads_.get(), &info, sizeof(info))) < 0 && errno == EINTR) {}
+    return bytes == static_cast<ssize_t>(sizeof(info)) ? static_cast<int>(info.ssi_signo) : 0;
   }
 
   /// As everything was. In a rank this is its beginning.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,7 +34,11 @@ struct Pipe {
   static Pipe make(const char* operation) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-      fail_by_system(operation, "cannot make a pipe", errno, "raise the limit of open files (ulimit -n)");
+      const int error = errno;
+      rlimit limit{};
+      getrlimit(RLIMIT_NOFILE, &limit);
+      fail_by_system(operation, "cannot make a pipe, " + std::to_string(limit.rlim_cur) + " descriptors are permitted",
+                     error, "start fewer ranks, or raise the limit of open files (ulimit -n)");
     }
     Pipe made;
     made.reads = Descriptor(ends[0]);

@@ -15,6 +15,7 @@
 #include "meshwise/collective/volume.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/hold.hpp"
 #include "meshwise/schedule/settings.hpp"
 
 namespace meshwise::detail {
@@ -162,7 +163,7 @@ class Request {
     if (wired_) return bind_wire();
     // Rooted operations run on plans for in place on all ranks, whether or not the root is.
     if (!rooted(call.shape.operation)) call.shape.in_place = false;
-    call.input = workspace_.input.take(own.input_count * call.element_size);
+    call.input = workspace_.input.take(own.input_count * call.element_size, endpoint_.memory());
   }
 
   /// The own work before the collective.
@@ -173,6 +174,7 @@ class Request {
   /// The own work after it, and the counting. finished: what the endpoint said.
   void after(bool finished) {
     if (works_) finish(finished);
+    const Hold hold(endpoint_.latch());
     Traffic& traffic = endpoint_.traffic();
     ++traffic.calls;
     if (volume_ == unknown) volume_ = volume(call, rank());
@@ -253,20 +255,20 @@ class Request {
     const std::size_t output_bytes = own.output_count * from;
     if (call.shape.in_place && own.input != nullptr && own.output != nullptr) {
       if (input <= output && output + output_bytes <= input + input_bytes) {
-        std::byte* const staged = workspace_.input.take(own.input_count * to);
+        std::byte* const staged = workspace_.input.take(own.input_count * to, endpoint_.memory());
         call.input = staged;
         call.output = staged + (output - input) / from * to;
         return;
       }
       if (output <= input && input + input_bytes <= output + output_bytes) {
-        std::byte* const staged = workspace_.output.take(own.output_count * to);
+        std::byte* const staged = workspace_.output.take(own.output_count * to, endpoint_.memory());
         call.output = staged;
         call.input = staged + (input - output) / from * to;
         return;
       }
     }
-    call.input = own.input_count == 0 ? nullptr : workspace_.input.take(own.input_count * to);
-    call.output = own.output_count == 0 ? nullptr : workspace_.output.take(own.output_count * to);
+    call.input = own.input_count == 0 ? nullptr : workspace_.input.take(own.input_count * to, endpoint_.memory());
+    call.output = own.output_count == 0 ? nullptr : workspace_.output.take(own.output_count * to, endpoint_.memory());
   }
 
   Endpoint& endpoint_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshwise/core/detail/owned_any.hpp"
+#include "meshwise/core/memory.hpp"
 
 namespace meshwise::detail {
 
@@ -14,12 +15,9 @@ namespace meshwise::detail {
 class Staging {
  public:
   /// At least so many bytes, not initialised, aligned to a cache line. What was there before is lost when it grows.
-  std::byte* take(std::size_t bytes) {
-    if (bytes > size_) {
-      *this = Staging();
-      memory_ = static_cast<std::byte*>(::operator new(bytes, alignment));
-      size_ = bytes;
-    }
+  /// source: of memory that the other ranks address, which lives longer than this; null: any memory will do.
+  std::byte* take(std::size_t bytes, const MemorySource* source) {
+    if (bytes > size_) grow(bytes, source);
     return memory_;
   }
 
@@ -28,14 +26,28 @@ class Staging {
   Staging& operator=(Staging&& other) noexcept {
     std::swap(memory_, other.memory_);
     std::swap(size_, other.size_);
+    std::swap(source_, other.source_);
     return *this;
   }
   ~Staging() {
-    if (memory_ != nullptr) ::operator delete(memory_, alignment);
+    if (memory_ != nullptr) source_.release(source_.context, memory_, size_);
   }
 
  private:
-  static constexpr std::align_val_t alignment{64};
+  static constexpr std::size_t line = 64;
+
+  [[gnu::noinline]] void grow(std::size_t bytes, const MemorySource* source) {
+    *this = Staging();
+    const std::size_t whole = (bytes + line - 1) / line * line;
+    // What is not backed may not be written: it is for tensors that nobody looks at.
+    source_ = source != nullptr && source->backed ? *source : host_memory();
+    void* const memory = source_.allocate(source_.context, whole, line);
+    if (memory == nullptr) throw std::bad_alloc();
+    memory_ = static_cast<std::byte*>(memory);
+    size_ = whole;
+  }
+
+  MemorySource source_{};
   std::byte* memory_ = nullptr;
   std::size_t size_ = 0;
 };

@@ -18,6 +18,7 @@
 #include "meshwise/core/wait.hpp"
 #include "meshwise/fabric/delaying/delays.hpp"
 #include "meshwise/fabric/delaying/transfer.hpp"
+#include "meshwise/fabric/hold.hpp"
 #include "meshwise/fabric/wrapping.hpp"
 
 namespace meshwise::detail {
@@ -36,10 +37,13 @@ class DelayingEndpoint final : public WrappingEndpoint {
       : WrappingEndpoint(std::move(inner)), rank_(std::move(rank)), line_(rank_->delays, rank_->next_seed()) {}
 
   ~DelayingEndpoint() override {
+    const Hold hold(latch());
     if (!waiting_.empty()) abort("a rank left the group before an operation was complete that it had started");
+    set_watching(false);
   }
 
   bool run(const Call& call) override {
+    const Hold hold(latch());
     if (size() == 1) return WrappingEndpoint::run(call);
     const auto running = start(call);
     running->wait();
@@ -47,6 +51,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
   }
 
   Owned<Running> start(const Call& call) override {
+    const Hold hold(latch());
     if (size() == 1) return WrappingEndpoint::start(call);
     go_on(call.verb);
     auto operation = std::make_shared<DelayedCall>(line_.next(volume(call, rank()), rank_->now()), call);
@@ -57,6 +62,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
 
   Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
                            double deadline) override {
+    const Hold hold(latch());
     if (to == rank()) return inner().post_send(verb, to, tag, data, bytes, deadline);
     go_on(verb);
     auto message =
@@ -67,6 +73,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
   }
 
   void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes, double deadline) override {
+    const Hold hold(latch());
     if (from != rank()) {
       if (notes_.find(from, tag) == nullptr) {
         std::int64_t due = 0;
@@ -82,12 +89,14 @@ class DelayingEndpoint final : public WrappingEndpoint {
   }
 
   bool try_receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes) override {
+    const Hold hold(latch());
     if (take_arrived(verb, from, tag, data, bytes)) return true;
     if (!aside_) go_on(verb);  // which may receive that message, so that it comes last
     return false;
   }
 
   Owned<Endpoint> split(int color, int key) override {
+    const Hold hold(latch());
     pass(
         "split", 0, [this] { return waiting_.empty() && flying_.empty(); }, [this] { complete_all(); });
     const Inside inside(*this);
@@ -101,6 +110,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
         : link_(std::move(link)), rank_(std::move(rank)), operation_(std::move(operation)) {}
     ~Started() override {
       DelayingEndpoint* const end = endpoint_of(*link_);
+      const Hold hold(end != nullptr ? end->latch() : nullptr);
       if (end == nullptr || operation_->landed || operation_->refusal) return;
       if (!operation_->begun) end->abort("an operation was given up before it was complete");
       operation_->running.reset();  // aborts, and waits until nobody touches the buffers
@@ -108,6 +118,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
     }
 
     bool test() override {
+      const Hold hold(latch());
       if (complete()) return true;
       if (rank_->clock != nullptr && operation_->due <= rank_->now()) {
         wait();  // whether the others are there yet is no matter of this clock
@@ -119,6 +130,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
       return false;
     }
     void wait() override {
+      const Hold hold(latch());
       if (complete()) return;
       DelayingEndpoint& end = endpoint();
       guarded([&] {
@@ -142,6 +154,7 @@ class DelayingEndpoint final : public WrappingEndpoint {
     }
 
     bool complete() const { return operation_->landed && rank_->now() >= operation_->due; }
+    Latch* latch() const { return link_->endpoint != nullptr ? link_->endpoint->latch() : nullptr; }
     DelayingEndpoint& endpoint() const {
       if (DelayingEndpoint* const end = endpoint_of(*link_)) return *end;
       Report problem;
@@ -163,14 +176,18 @@ class DelayingEndpoint final : public WrappingEndpoint {
         : link_(std::move(link)), message_(std::move(message)) {}
     ~Posted() override {
       DelayingEndpoint* const end = endpoint_of(*link_);
-      if (end != nullptr && !message_->begun) end->forget(message_.get());
+      if (end == nullptr) return;
+      const Hold hold(end->latch());
+      if (!message_->begun) end->forget(message_.get());
     }
 
     bool test() override {
+      const Hold hold(endpoint_of(*link_)->latch());
       endpoint_of(*link_)->go_on(message_->verb);
       return done();
     }
     void wait() override {
+      const Hold hold(endpoint_of(*link_)->latch());
       const std::int64_t due = message_->at_once ? 0 : message_->due;
       endpoint_of(*link_)->pass(
           message_->verb, due, [this] { return done(); },

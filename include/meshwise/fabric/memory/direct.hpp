@@ -48,6 +48,7 @@ class MemoryDirect : public MemorySmall {
         input = buffers.input;
         output = buffers.output;
       }
+      if (foreign) continue;  // only to meet all
       inputs_[static_cast<std::size_t>(peer)] = input + offset;
       outputs_[static_cast<std::size_t>(peer)] = output + offset;
     }

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -15,31 +16,51 @@
 
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/hold.hpp"
 #include "meshwise/fabric/memory/performer.hpp"
+#include "meshwise/fabric/memory/succession.hpp"
+#include "meshwise/fabric/memory/successor.hpp"
 
 namespace meshwise::detail {
 
 /// One thread's end of a group of threads in one process: collectives in the order of the calls, blocking or started.
 class MemoryEndpoint final : public MemoryPerformer {
  public:
-  /// speaks: this one may write a warning to stderr (see Selector).
+  /// speaks: this one speaks for all of the job: says how it has been started, and warns (see Selector).
   MemoryEndpoint(std::shared_ptr<MemoryGroup> group, int rank, bool speaks = false,
                  std::shared_ptr<Agenda> agenda = nullptr)
-      : MemoryPerformer(std::move(group), rank, speaks, std::move(agenda)) {}
+      : MemoryPerformer(std::move(group), rank, speaks, std::move(agenda)) {
+    if (speaks) introduce();
+    if (!this->agenda()->driven()) return;
+    own_latch_ = std::make_unique<Latch>();
+    set_latch(own_latch_.get());
+  }
 
   ~MemoryEndpoint() override {
-    if (queue_.empty()) return;
-    give_up("a rank left the group before an operation was complete that it had started");
-    for (const auto& operation : queue_) operation->endpoint = nullptr;
+    {
+      const Hold hold(latch());
+      if (!queue_.empty()) {
+        give_up("a rank left the group before an operation was complete that it had started");
+        for (const auto& operation : queue_) operation->endpoint = nullptr;
+      }
+      leave_agenda();
+    }
+    set_latch(nullptr);  // nobody else knows of this one any more
   }
 
   Capabilities capabilities() const override { return {!group_->messages(), true, false}; }
 
   const MemorySource* memory() const override { return group_->job()->memory(); }
 
+  Job& job() { return *group_->job(); }
+
+  void enroll(void* data, std::size_t bytes) override { group_->job()->enroll(data, bytes); }
+  void dismiss(void* data) noexcept override { group_->job()->dismiss(data); }
+
   std::uint64_t digest(const Call& call) const override { return known(call); }
 
   bool run(const Call& call) override {
+    const Hold hold(latch());
     while (!queue_.empty()) drive<true>();
     try {
       if (is_known_small(call) || is_small(call)) {
@@ -53,6 +74,7 @@ class MemoryEndpoint final : public MemoryPerformer {
   }
 
   Owned<Running> start(const Call& call) override {
+    const Hold hold(latch());
     auto operation = std::make_shared<Begun>();
     operation->call = call;
     operation->windowed = is_small(call);
@@ -65,6 +87,7 @@ class MemoryEndpoint final : public MemoryPerformer {
   }
 
   Owned<Endpoint> split(int color, int key) override {
+    const Hold hold(latch());
     const Traffic before = traffic();
     try {
       auto result = divide(color, key);
@@ -74,6 +97,31 @@ class MemoryEndpoint final : public MemoryPerformer {
       Report problem = report(Code::out_of_memory, rank());
       problem.found = "no memory for a new group";
       stop(problem);
+    }
+  }
+
+  Owned<Endpoint> shrink(double seconds) override {
+    const Hold hold(latch());
+    waiting_ = Waiting{"shrink", false, Deadline(), 0, 0};
+    if (shrunk_) {
+      fail("shrink", "one call for each communicator", "a second one",
+           "shrink the communicator that the first one gave", rank());
+    }
+    shrunk_ = true;
+    set_background(false);
+    give_up("called shrink", "");
+    try {
+      return succeed(deadline(seconds));
+    } catch (...) {
+      slot_.state.store(State::left, std::memory_order_seq_cst);  // the others need not count on this one
+      try {
+        throw;
+      } catch (const std::bad_alloc&) {
+        Report problem = report(Code::out_of_memory, rank());
+        problem.axis = axis();
+        problem.found = "no memory for a new group";
+        throw Error(std::move(problem));
+      }
     }
   }
 
@@ -106,34 +154,41 @@ class MemoryEndpoint final : public MemoryPerformer {
     MemoryEndpoint* endpoint = nullptr;  ///< null once it has gone
     bool windowed = false;
     bool entered = false;
-    bool complete = false;
     bool finished = false;
+    std::atomic<bool> complete{false};  ///< what is written before, and the results, are seen by who sees this
   };
 
   class Started final : public Running {
    public:
     explicit Started(std::shared_ptr<Begun> operation) : operation_(std::move(operation)) {}
     ~Started() override {
-      if (!operation_->complete && operation_->endpoint != nullptr) operation_->endpoint->forget(operation_.get());
+      if (!complete() && operation_->endpoint != nullptr) operation_->endpoint->forget(operation_.get());
     }
 
     bool test() override {
-      if (operation_->complete) return true;
+      if (complete()) return true;
       MemoryEndpoint& end = endpoint();
-      end.advance_started();
-      if (!operation_->complete && !end.agenda()->empty()) end.agenda()->advance();
+      if (const TryHold hold(end.latch()); hold) {
+        end.advance_started();
+        if (!complete() && end.others_wait()) end.agenda()->advance();
+      }
       // A loop of tests would keep the others from running for the rest of its time slice.
-      if (!operation_->complete && end.group_->job()->crowded()) sched_yield();
-      return operation_->complete;
+      if (!complete() && end.group_->job()->crowded()) sched_yield();
+      return complete();
     }
 
     void wait() override {
-      while (!operation_->complete) endpoint().drive<true>();
+      if (complete()) return;
+      MemoryEndpoint& end = endpoint();
+      const Hold hold(end.latch());
+      while (!complete()) end.drive<true>();
     }
 
     bool finished() const override { return operation_->finished; }
 
    private:
+    bool complete() const { return operation_->complete.load(std::memory_order_acquire); }
+
     MemoryEndpoint& endpoint() const {
       if (operation_->endpoint == nullptr) {
         Report problem;
@@ -153,12 +208,13 @@ class MemoryEndpoint final : public MemoryPerformer {
   class Driving {
    public:
     explicit Driving(MemoryEndpoint& endpoint) : endpoint_(endpoint), waiting_(endpoint.waiting_) {
-      endpoint_.set_background(false);
+      endpoint_.set_driving(true);
     }
     Driving(const Driving&) = delete;
     Driving& operator=(const Driving&) = delete;
     ~Driving() {
       endpoint_.waiting_ = waiting_;
+      endpoint_.set_driving(false);
       endpoint_.set_background(!endpoint_.queue_.empty());
     }
 
@@ -171,13 +227,26 @@ class MemoryEndpoint final : public MemoryPerformer {
     while (!queue_.empty() && drive<false>()) {}
   }
 
-  void advance_aside() override {
+  bool advance_aside() override {
+    if (driving()) return false;
     struct Aside {
       bool& flag;
       explicit Aside(bool& aside) : flag(aside) { flag = true; }
       ~Aside() { flag = false; }
     } const aside(aside_);
-    advance_started();
+    const std::uint64_t before = footsteps();
+    try {
+      advance_started();
+    } catch (...) {
+      set_background(false);
+      throw;
+    }
+    return footsteps() != before;
+  }
+
+  /// Grows with whatever comes about here.
+  std::uint64_t footsteps() const {
+    return slot_.progress.load(std::memory_order_relaxed) + traffic().messages + completed_;
   }
 
   /// Goes on with the first operation that is not complete. True: it is now, and has left the queue.
@@ -207,19 +276,25 @@ class MemoryEndpoint final : public MemoryPerformer {
       return false;
     }
     operation.finished = operation.windowed || conclude();
-    operation.complete = true;
+    ++completed_;
+    const std::shared_ptr<Begun> first = std::move(queue_.front());
     queue_.pop_front();
+    first->complete.store(true, std::memory_order_release);
     return true;
   }
 
   /// Ends the group because of operations that will not be waited for; then nobody touches their buffers any more.
-  void give_up(const char* reason) noexcept {
-    abort(reason);
+  void give_up(const char* reason) noexcept { give_up("called abort: ", reason); }
+  void give_up(const char* what, const char* reason) noexcept {
+    find_deaths();
+    abort(what, reason);
     settle();
     drop_messages();
   }
 
   void forget(const Begun* operation) noexcept {
+    const Hold hold(latch());
+    if (operation->complete.load(std::memory_order_relaxed)) return;
     give_up("an operation was given up before it was complete");
     for (auto at = queue_.begin(); at != queue_.end(); ++at) {
       if (at->get() != operation) continue;
@@ -250,14 +325,8 @@ class MemoryEndpoint final : public MemoryPerformer {
     // left, or the job ends.
     std::shared_ptr<MemoryGroup> group;
     const bool makes = color >= 0 && members.front() == rank();
-    const bool messages = group_->messages();
-    const auto world_ranks = [&] {
-      std::vector<int> ranks;
-      for (const int member : members) ranks.push_back(group_->world_rank(member));
-      return ranks;
-    };
     if (makes) {
-      group = MemoryGroup::make(group_->job(), group_->topology().subset(members), messages, world_ranks());
+      group = group_->part(members);
       slot_.offer.store(&group->state(), std::memory_order_release);
     }
     gather(nullptr, nullptr, 0);
@@ -265,15 +334,67 @@ class MemoryEndpoint final : public MemoryPerformer {
     if (color >= 0) {
       if (!makes) {
         GroupState* const offer = group_->slot(members.front()).offer.load(std::memory_order_acquire);
-        group = MemoryGroup::attach(group_->job(), *offer, group_->topology().subset(members), messages, world_ranks());
+        group = group_->part(members, *offer);
       }
-      const auto mine = std::find(members.begin(), members.end(), rank()) - members.begin();
-      result = std::make_unique<MemoryEndpoint>(std::move(group), static_cast<int>(mine), false, agenda());
-      result->set_deadline(deadline());
-      result->set_axis(axis());
+      result = member_of(std::move(group), members, generation());
     }
     gather(nullptr, nullptr, 0);
     return result;
+  }
+
+  /// This rank's end of a group of some ranks of this one.
+  std::unique_ptr<MemoryEndpoint> member_of(std::shared_ptr<MemoryGroup> group, const std::vector<int>& members,
+                                            int generation) {
+    const auto mine = std::find(members.begin(), members.end(), rank()) - members.begin();
+    auto result = std::make_unique<MemoryEndpoint>(std::move(group), static_cast<int>(mine), false, agenda());
+    result->set_deadline(deadline());
+    result->set_axis(axis());
+    result->set_generation(generation);
+    result->announce("has joined");
+    return result;
+  }
+
+  /// A dead rank is the cause of an error rather than what is done about it.
+  void find_deaths() noexcept {
+    try {
+      for (int peer = 0; peer < size() && !group_->poison().set(); ++peer) {
+        if (!group_->died(peer)) continue;
+        Report problem = absence(peer, ending_of(peer));
+        problem.expected = "rank " + std::to_string(peer) + " to live";
+        put(std::move(problem));
+      }
+    } catch (...) {
+      // Without memory for the text the call alone must do.
+    }
+  }
+
+  /// What `shrink` does once this rank touches nobody's memory any more.
+  std::unique_ptr<MemoryEndpoint> succeed(double seconds) {
+    slot_.looked.store(monotonic_nanoseconds(), std::memory_order_relaxed);
+    slot_.state.store(State::shrinking, std::memory_order_seq_cst);
+    Succession succession(*group_, rank(), seconds);
+    const Successor* const next = succession.await([this] {
+      if (others_wait()) agenda()->advance();
+    });
+    Report problem = report(Code::aborted, rank());
+    if (next == nullptr) {
+      problem = group_->job()->cause();
+      problem.operation = waiting_.verb;
+      problem.rank = rank();
+      problem.axis = axis();
+      throw Error(std::move(problem));
+    }
+    const std::vector<int> members = next->members(size());
+    if (std::find(members.begin(), members.end(), rank()) != members.end()) {
+      auto group = succession.made();
+      return member_of(group ? std::move(group) : group_->part(members, *next->state), members, generation() + 1);
+    }
+    problem.axis = axis();
+    problem.ranks = {rank()};
+    problem.found =
+        "rank " + std::to_string(rank()) + " is not part of the new generation: it came too late, or was silent";
+    problem.remedy = "let the ranks that come early wait longer (shrink(seconds)), or end this one";
+    throw Error(std::move(problem));
   }
 
   /// One item from each rank to all; of 0 bytes, a barrier.
@@ -292,7 +413,16 @@ class MemoryEndpoint final : public MemoryPerformer {
     run(call);
   }
 
+  /// Afterwards nobody goes on with anything here any more.
+  void leave_agenda() noexcept {
+    set_background(false);
+    expect_nothing();
+  }
+
+  bool shrunk_ = false;
   std::deque<std::shared_ptr<Begun>> queue_;  ///< started and not complete; the first one may have been entered
+  std::uint64_t completed_ = 0;               ///< operations that were started
+  std::unique_ptr<Latch> own_latch_;          ///< only where there is a progress thread
 };
 
 }  // namespace meshwise::detail

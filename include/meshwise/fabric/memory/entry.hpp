@@ -93,7 +93,7 @@ struct Entry {
 
   /// The call in words, such as "all_reduce(1000 x f32, sum, in place)".
   std::string describe() const {
-    if (is_barrier()) return std::string(pointer<const char>(verb)) + "()";
+    if (is_barrier() || element_size() == 0) return std::string(pointer<const char>(verb)) + "()";
     std::string text = std::string(pointer<const char>(verb)) + "(" + std::to_string(word[count]) + " x ";
     if (element_size() == meshwise::element_size(element())) {
       text += element_name(element());

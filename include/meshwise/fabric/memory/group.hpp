@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "meshwise/fabric/memory/job.hpp"
 #include "meshwise/fabric/memory/poison.hpp"
 #include "meshwise/fabric/memory/slot.hpp"
+#include "meshwise/fabric/memory/successor.hpp"
 #include "meshwise/fabric/memory/windows.hpp"
 #include "meshwise/topology/topology.hpp"
 
@@ -27,7 +29,8 @@ struct GroupState {
 
   int size = 0;
   std::size_t window_capacity = 0;
-  std::atomic<int> members{0};  ///< that have not left; nobody touches this when there are none
+  std::atomic<int> members{0};                 ///< that have not left; nobody touches this when there are none
+  std::atomic<Successor*> successor{nullptr};  ///< the group that follows this one, once it has failed
   Poison poison;
 
   struct Shape {
@@ -106,6 +109,16 @@ class MemoryGroup {
     return std::make_shared<MemoryGroup>(job, state, std::move(topology), messages, std::move(members));
   }
 
+  /// A new group of some ranks of this one, in the order that they are to have.
+  std::shared_ptr<MemoryGroup> part(const std::vector<int>& ranks) const {
+    return make(job_, topology_.subset(ranks), messages_, world_ranks(ranks));
+  }
+
+  /// The view of one that another rank has made so.
+  std::shared_ptr<MemoryGroup> part(const std::vector<int>& ranks, GroupState& state) const {
+    return attach(job_, state, topology_.subset(ranks), messages_, world_ranks(ranks));
+  }
+
   MemoryGroup(std::shared_ptr<Job> job, GroupState& state, Topology topology, bool messages, std::vector<int> members)
       : job_(std::move(job)),
         state_(state),
@@ -143,7 +156,16 @@ class MemoryGroup {
   /// Whether the process of a rank has ended without a word.
   bool died(int rank) const { return job_->died(world_rank(rank)); }
 
+  /// How it ended; see Job::ending.
+  std::string ending(int rank) const { return job_->ending(world_rank(rank)); }
+
  private:
+  std::vector<int> world_ranks(const std::vector<int>& ranks) const {
+    std::vector<int> result;
+    for (const int rank : ranks) result.push_back(world_rank(rank));
+    return result;
+  }
+
   std::shared_ptr<Job> job_;
   GroupState& state_;
   Topology topology_;

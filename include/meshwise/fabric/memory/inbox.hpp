@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "meshwise/fabric/memory/job.hpp"
@@ -30,6 +31,7 @@ struct Envelope {
   std::size_t bytes = 0;
   std::size_t capacity = 0;  ///< of the memory behind this
   bool held = false;         ///< the sender looks at it: not to be used again
+  bool attached = false;     ///< the data is in the sender's private memory, to be asked of the system
 
   void* copy() { return this + 1; }
 
@@ -136,30 +138,39 @@ class Envelopes {
     for (auto& spare : spare_) {
       for (Envelope* const one : spare) job_.release(one);
     }
+    if (large_ != nullptr) job_.release(large_);
   }
 
   /// A new one, with room for a copy of so many bytes. Errors: std::bad_alloc.
   Envelope* make(int from, std::uint64_t tag, std::size_t bytes, std::size_t copied) {
-    collect();
+    // Soon where there are few, seldom where there are many.
+    if (out_.size() >= limit_ || (out_.size() <= few && !out_.empty() && out_.front()->settled())) collect();
     const std::size_t kind = copied <= capacities[0]   ? 0
                              : copied <= capacities[1] ? 1
                              : copied <= capacities[2] ? 2
                                                        : 3;
-    const std::size_t capacity = kind < kinds ? capacities[kind] : copied;
+    std::size_t capacity = kind < kinds ? capacities[kind] : copied;
     void* memory = nullptr;
     if (kind < kinds && !spare_[kind].empty()) {
       memory = spare_[kind].back();
       spare_[kind].pop_back();
+    } else if (kind == kinds && large_ != nullptr && large_->capacity >= copied) {
+      memory = std::exchange(large_, nullptr);
+      capacity = static_cast<Envelope*>(memory)->capacity;
     } else {
-      out_.reserve(out_.size() + 1);
       memory = job_.allocate(sizeof(Envelope) + capacity);
+    }
+    try {
+      out_.push_back(static_cast<Envelope*>(memory));
+    } catch (...) {
+      job_.release(memory);
+      throw;
     }
     auto* const envelope = new (memory) Envelope;
     envelope->from = from;
     envelope->tag = tag;
     envelope->bytes = bytes;
     envelope->capacity = capacity;
-    out_.push_back(envelope);
     return envelope;
   }
 
@@ -167,6 +178,7 @@ class Envelopes {
   static constexpr std::size_t kinds = 3;
   static constexpr std::size_t capacities[kinds] = {192, 4096, Envelope::buffered};
   static constexpr std::size_t most_spare = 8;
+  static constexpr std::size_t most_large = std::size_t{16} << 20;
 
   static bool is_settled(void* envelope) { return static_cast<Envelope*>(envelope)->settled(); }
 
@@ -182,16 +194,25 @@ class Envelopes {
       if (kind < kinds && spare_[kind].size() < most_spare) {
         spare_[kind].reserve(most_spare);
         spare_[kind].push_back(one);
+      } else if (kind == kinds && one->capacity <= most_large &&
+                 (large_ == nullptr || large_->capacity < one->capacity)) {
+        if (large_ != nullptr) job_.release(large_);
+        large_ = one;
       } else {
         job_.release(one);
       }
     }
     out_.resize(kept);
+    limit_ = 2 * kept + few;
   }
+
+  static constexpr std::size_t few = 16;
 
   Job& job_;
   std::vector<Envelope*> out_;
+  std::size_t limit_ = few;
   std::vector<Envelope*> spare_[kinds];
+  Envelope* large_ = nullptr;  ///< one spare of any size
 };
 
 }  // namespace meshwise::detail

@@ -15,11 +15,15 @@
 
 namespace meshwise::detail {
 
-/// For tests of what happens between two steps: called with the operation's number and the progress that is about to
-/// be published (see schedule/plan.hpp; last_step after the last move, and for calls without moves).
+/// For tests of what happens between two steps: called with the number of the operation and where the rank is in it: 0
+/// before it enters, 1 when others can see that it has; then the progress that it is about to publish (see
+/// schedule/plan.hpp; last_step after the last move, and in calls without moves); message_steps + k after the k-th
+/// message that it has sent or received in it.
 struct StepHook {
   void (*call)(void* context, std::uint64_t sequence, std::uint64_t step) = nullptr;
   void* context = nullptr;
+
+  static constexpr std::uint64_t message_steps = std::uint64_t{1} << 32;
 };
 
 /// What the ranks that address each other's memory have in common, as one process holds it: how they wait, what is
@@ -86,8 +90,22 @@ class Job {
   /// Whether the process of a rank of the job has ended without a word. Cost: may be a system call.
   virtual bool died(int) const { return false; }
 
+  /// How that came, such as "was killed by signal 9"; empty as long as it is not known.
+  virtual std::string ending(int) const { return {}; }
+
   /// The address at which all ranks see own memory; null if they do not.
   virtual const void* reach(const void* data, std::size_t) { return data; }
+
+  /// Makes a buffer of this process one that all ranks address, and undoes that. Where they do anyway there is nothing
+  /// to do.
+  virtual void enroll(void*, std::size_t) {}
+  virtual void dismiss(void*) {}
+
+  /// Whether ranks may read each other's private memory, by request to the system; agreed upon by all.
+  virtual bool attaches() const { return false; }
+
+  /// Reads private memory of a rank of the job; false if the system refuses.
+  virtual bool read_private(int, void*, const void*, std::size_t) { return false; }
 
   /// A text that all ranks can read, equal to a literal of this process.
   virtual const char* shared_text(const char* literal) { return literal; }

@@ -13,6 +13,7 @@
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/wait.hpp"
 #include "meshwise/fabric/endpoint.hpp"
+#include "meshwise/fabric/hold.hpp"
 #include "meshwise/fabric/memory/group.hpp"
 #include "meshwise/fabric/memory/inbox.hpp"
 #include "meshwise/fabric/memory/member.hpp"
@@ -32,23 +33,30 @@ class MemoryMail : public MemoryMember {
   /// lies. A message to oneself is always copied: it can only be received later.
   Owned<Sending> post_send(const char* verb, int to, std::uint64_t tag, const void* data, std::size_t bytes,
                            double deadline) override {
+    const Hold hold(latch());
     begin_message(verb, tag, deadline);
     const bool buffered = bytes <= Envelope::buffered || to == rank();
-    const void* const seen = buffered ? nullptr : group_->job()->reach(data, bytes);
-    const bool copied = buffered || seen == nullptr;
+    Job& job = *group_->job();
+    const void* const seen = buffered ? nullptr : job.reach(data, bytes);
+    const bool attached = !buffered && seen == nullptr && job.attaches();
+    const bool copied = buffered || (seen == nullptr && !attached);
     auto sending = std::make_unique<Posted>(*this, waiting_, to);
     Envelope* const envelope = envelopes_.make(rank(), tag, bytes, copied ? bytes : 0);
-    envelope->data = seen;
+    envelope->data = attached ? data : seen;
+    envelope->attached = attached;
     if (copied) {
       if (bytes > 0) std::memcpy(envelope->copy(), data, bytes);
       envelope->data = envelope->copy();
     }
     group_->inbox(to).post(envelope);
+    slot_.alarm.ring();
     if (!copied) sending->posted(envelope);
+    note_message();
     return sending;
   }
 
   void receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes, double deadline) override {
+    const Hold hold(latch());
     begin_message(verb, tag, deadline);
     Envelope* envelope = nullptr;
     Backoff backoff(group_->job()->crowded());
@@ -63,6 +71,7 @@ class MemoryMail : public MemoryMember {
   }
 
   bool try_receive(const char* verb, int from, std::uint64_t tag, void* data, std::size_t bytes) override {
+    const Hold hold(latch());
     const Waiting before = waiting_;
     begin_message(verb, tag, 0);
     const std::uint64_t seen = arrivals_.count();
@@ -85,9 +94,12 @@ class MemoryMail : public MemoryMember {
     looked_ = false;
     const bool any = !expectations().empty();
     if (any == listed_) return;
-    any ? agenda()->add(&expected_) : agenda()->remove(&expected_);
+    any ? agenda()->add(&expected_, latch()) : agenda()->remove(&expected_);
     listed_ = any;
   }
+
+  /// For good.
+  void expect_nothing() noexcept { agenda()->remove(&expected_); }
 
   /// Tags of the library's own messages; users' tags are below.
   static constexpr std::uint64_t internal_tag = std::uint64_t{1} << 63;
@@ -97,7 +109,10 @@ class MemoryMail : public MemoryMember {
   class Posted final : public Sending {
    public:
     Posted(MemoryMail& endpoint, const Waiting& waiting, int to) : endpoint_(endpoint), waiting_(waiting), to_(to) {}
-    ~Posted() override { withdraw(); }
+    ~Posted() override {
+      const Hold hold(endpoint_.latch());
+      withdraw();
+    }
 
     void posted(Envelope* envelope) noexcept {
       envelope_ = envelope;
@@ -105,6 +120,7 @@ class MemoryMail : public MemoryMember {
     }
 
     bool test() override {
+      const Hold hold(endpoint_.latch());
       if (envelope_ == nullptr) return true;
       endpoint_.waiting_ = waiting_;
       try {
@@ -124,6 +140,7 @@ class MemoryMail : public MemoryMember {
     }
 
     void wait() override {
+      const Hold hold(endpoint_.latch());
       if (envelope_ == nullptr) return;
       endpoint_.waiting_ = waiting_;
       try {
@@ -170,7 +187,7 @@ class MemoryMail : public MemoryMember {
   class Expected final : public Backlog {
    public:
     explicit Expected(MemoryMail& mail) : mail_(mail) {}
-    void advance_aside() override { mail_.receive_expected(); }
+    bool advance_aside() override { return mail_.receive_expected(); }
 
    private:
     MemoryMail& mail_;
@@ -178,9 +195,10 @@ class MemoryMail : public MemoryMember {
 
   /// Receives what is expected and has arrived, in the middle of another wait, which comes back as it was. Looks only
   /// if a message has come since, or one was taken that others may have had to let pass.
-  void receive_expected() {
+  bool receive_expected() {
     const std::uint64_t posted = arrivals_.count();
-    if (looked_ && posted == posted_ && taken_ == taken_before_) return;
+    if (looked_ && posted == posted_ && taken_ == taken_before_) return false;
+    const std::uint64_t taken = taken_;
     struct Aside {
       MemoryMail& mail;
       const Waiting waiting = mail.waiting_;
@@ -196,12 +214,13 @@ class MemoryMail : public MemoryMember {
     looked_ = !again;
     posted_ = posted;
     taken_before_ = taken_;
+    return taken_ != taken;
   }
 
   /// A loop of tests is a wait: the other rank may wait for what was started here. Not in the tests that an operation
   /// makes of its own messages, nor in those of what is expected, which are part of going on.
   void go_on() {
-    if (!waiting_.collective && !aside_ && !agenda()->empty()) agenda()->advance();
+    if (!waiting_.collective && !aside_ && others_wait()) agenda()->advance();
   }
 
   void begin_message(const char* verb, std::uint64_t tag, double seconds) {
@@ -217,8 +236,42 @@ class MemoryMail : public MemoryMember {
     if (other || envelope.bytes != bytes) {
       refuse(envelope, other ? difference(from, entry) : wrong_size(from, bytes, envelope.bytes));
     }
-    if (bytes > 0) std::memcpy(data, envelope.data, bytes);
+    if (envelope.attached) {
+      if (!group_->job()->read_private(group_->world_rank(from), data, envelope.data, bytes)) {
+        refuse(envelope, ends_soon(from) ? absence(from, ending_of(from)) : not_readable(from, bytes));
+      }
+    } else if (bytes > 0) {
+      std::memcpy(data, envelope.data, bytes);
+    }
     envelope.state.store(Envelope::State::done, std::memory_order_release);
+    slot_.alarm.ring();
+    note_message();
+  }
+
+  void note_message() {
+    if (noted_in_ != sequence_) messages_noted_ = 0;
+    noted_in_ = sequence_;
+    note(sequence_, StepHook::message_steps + messages_noted_++);
+  }
+
+  /// Whether the process of a rank ends: its memory goes before its end shows.
+  bool ends_soon(int from) {
+    Patience patience;
+    Backoff backoff(true);
+    while (!group_->died(from)) {
+      backoff.pause();
+      if (patience.over()) return false;
+    }
+    return true;
+  }
+
+  Report not_readable(int from, std::size_t bytes) const {
+    Report problem = report(Code::unsupported, from);
+    problem.expected = "to read " + std::to_string(bytes) + " bytes of rank " + std::to_string(from) +
+                       " by cross-memory attach, as when the job began";
+    problem.found = "that the system refuses, or that the process has ended";
+    problem.remedy = "set MESHWISE_ATTACH=0, or register the buffer";
+    return problem;
   }
 
   Report wrong_size(int from, std::size_t wanted, std::size_t sent) const {
@@ -250,6 +303,8 @@ class MemoryMail : public MemoryMember {
   std::uint64_t posted_ = 0;        ///< messages that had come by then
   std::uint64_t taken_ = 0;         ///< messages received so far
   std::uint64_t taken_before_ = 0;  ///< by then
+  std::uint64_t noted_in_ = 0;      ///< the operation that messages were last noted in, and how many
+  std::uint64_t messages_noted_ = 0;
 };
 
 }  // namespace meshwise::detail

@@ -9,15 +9,16 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "meshwise/core/deadline.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/wait.hpp"
-#include "meshwise/fabric/endpoint.hpp"
 #include "meshwise/fabric/memory/agenda.hpp"
 #include "meshwise/fabric/memory/group.hpp"
+#include "meshwise/fabric/memory/reporter.hpp"
 #include "meshwise/fabric/memory/shared_bytes.hpp"
 #include "meshwise/fabric/move.hpp"
 #include "meshwise/schedule/contract.hpp"
@@ -37,17 +38,15 @@ namespace meshwise::detail {
 /// the poison before it looks at that, both in one total order, so that one of the two sees the other. A rank rests
 /// while its program computes between two calls with an operation unfinished; it says that it is here again before it
 /// looks at the poison.
-class MemoryMember : public Endpoint, protected Backlog {
+class MemoryMember : public MemoryReporter, protected Backlog {
  public:
   /// agenda: of this rank, the same for all its communicators; null makes a new one.
   MemoryMember(std::shared_ptr<MemoryGroup> group, int rank, std::shared_ptr<Agenda> agenda = nullptr)
-      : Endpoint(rank, group->size()),
+      : MemoryReporter(std::move(group), rank),
         agenda_(agenda ? std::move(agenda) : std::make_shared<Agenda>()),
-        group_(std::move(group)),
         failed_(group_->job()->failed()),
         hook_(group_->job()->hook()),
         translates_(!group_->job()->one_process()),
-        slot_(group_->slot(rank)),
         peers_(static_cast<std::size_t>(size())),
         met_(static_cast<std::size_t>(size()), 0),
         exceptions_(std::uncaught_exceptions()) {}
@@ -57,20 +56,12 @@ class MemoryMember : public Endpoint, protected Backlog {
     const bool thrown = std::uncaught_exceptions() > exceptions_;
     if (!thrown) take_leave();
     slot_.state.store(thrown ? State::unwinding : State::gone, std::memory_order_seq_cst);
+    slot_.alarm.ring();
     group_->state().members.fetch_sub(1, std::memory_order_acq_rel);
+    announce("has left");
   }
 
-  void abort(const char* reason) noexcept override {
-    Report report;
-    report.code = Code::aborted;
-    try {
-      report.found = "rank " + std::to_string(rank()) + " called abort: " + reason;
-      report.ranks = {rank()};
-    } catch (...) {
-      // Without memory for the text the code alone must do.
-    }
-    group_->poison().put(report);
-  }
+  void abort(const char* reason) noexcept override { abort("called abort: ", reason); }
 
  protected:
   using State = MemorySlot::State;
@@ -88,15 +79,6 @@ class MemoryMember : public Endpoint, protected Backlog {
     std::int64_t end_ = 0;
   };
 
-  /// What this rank is waiting for, for errors.
-  struct Waiting {
-    const char* verb = "";
-    bool collective = false;
-    Deadline deadline;
-    std::int64_t grace = 0;  ///< when to give up on a rank that is unwinding
-    int turn = 0;            ///< the next rank to compare calls with
-  };
-
   /// Whether the progress of a rank in an operation is at least `step`. That it has entered is said in the line that
   /// also says what it has entered.
   struct Progressed {
@@ -109,6 +91,19 @@ class MemoryMember : public Endpoint, protected Backlog {
       return slot.progress.load(std::memory_order_acquire) >= progress_at(sequence, step);
     }
   };
+
+  /// Ends the group because of what this rank does. From any thread.
+  void abort(const char* what, const char* reason) noexcept {
+    Report report;
+    report.code = Code::aborted;
+    try {
+      report.found = "rank " + std::to_string(rank()) + " " + what + reason;
+      report.ranks = {rank()};
+    } catch (...) {
+      // Without memory for the text the code alone must do.
+    }
+    if (group_->poison().put(report)) log_.write(LogLevel::debug, report.found);
+  }
 
   /// Publishes a new call. scratch: this rank's scratch slots. harmless: it will touch nobody's memory in this call.
   void enter(const Call& call, const void* scratch, bool harmless) {
@@ -130,10 +125,13 @@ class MemoryMember : public Endpoint, protected Backlog {
     wait_for(call);
     rouse();
     if (slot_.state.load(std::memory_order_relaxed) != State::here) leave();
+    note(sequence_ + 1, 0);
     own_.set(call, scratch, history_);
     if (translates_) translate(call);
     ++sequence_;
     slot_.write(sequence_, own_);
+    slot_.alarm.ring();
+    note(sequence_, 1);
   }
 
   /// To be called before the first move of an operation. What is ordered here had all the time of the waits before to
@@ -154,10 +152,16 @@ class MemoryMember : public Endpoint, protected Backlog {
     leave();
   }
 
-  void publish(std::uint64_t step, std::memory_order order) {
+  /// See StepHook.
+  void note(std::uint64_t sequence, std::uint64_t step) const {
     if (hook_.call != nullptr) [[unlikely]]
-      hook_.call(hook_.context, sequence_, step);
+      hook_.call(hook_.context, sequence, step);
+  }
+
+  void publish(std::uint64_t step, std::memory_order order) {
+    note(sequence_, step);
     slot_.progress.store(progress_at(sequence_, step), order);
+    slot_.alarm.ring();
   }
 
   /// Whether there is an error, here or in the job.
@@ -260,8 +264,18 @@ class MemoryMember : public Endpoint, protected Backlog {
   void set_background(bool value) {
     if (value == background_) return;
     background_ = value;
-    value ? agenda_->add(this) : agenda_->remove(this);
+    value ? agenda_->add(this, latch()) : agenda_->remove(this);
   }
+
+  /// While it goes on with what was started here, this is nothing that its waits must go on with.
+  void set_driving(bool value) {
+    driving_ = value;
+    mute_ = value && background_ ? 1 : 0;
+  }
+  bool driving() const { return driving_; }
+
+  /// Whether there is anything else on the agenda.
+  bool others_wait() const { return agenda_->size() > mute_; }
 
   const std::shared_ptr<Agenda>& agenda() const { return agenda_; }
 
@@ -276,8 +290,19 @@ class MemoryMember : public Endpoint, protected Backlog {
   /// Spends a moment of a wait for a rank. ready: see inspect.
   template <class Ready>
   [[gnu::always_inline]] void idle(Backoff& backoff, int peer, const Ready& ready) {
-    if (!agenda_->empty()) agenda_->advance();
+    if (others_wait()) {
+      agenda_->advance();
+    } else if (backoff.tired()) {
+      return doze(backoff, peer, ready);
+    }
     if (backoff.pause()) inspect(peer, ready, true);
+  }
+
+  /// Sleeps until a rank does something.
+  template <class Ready>
+  [[gnu::noinline]] void doze(Backoff& backoff, int peer, const Ready& ready) {
+    group_->slot(peer).alarm.sleep(backoff.slice(), ready);
+    if (!ready()) inspect(peer, ready, true);
   }
 
   /// Compares calls with a rank that has entered this operation, and learns its buffers. A rank that is many
@@ -332,7 +357,7 @@ class MemoryMember : public Endpoint, protected Backlog {
   template <class Ready>
   [[gnu::noinline]] void inspect(int peer, const Ready& ready, bool waits) {
     if (stopped()) leave();
-    if (waits) slot_.awaits.store(sequence_ << 16 | static_cast<std::uint64_t>(peer), std::memory_order_relaxed);
+    if (waits) show_wait(peer, ready);
     const State state = group_->slot(peer).state.load(std::memory_order_acquire);
     if (state == State::gone || state == State::unwinding) {
       if (ready()) return;
@@ -353,63 +378,21 @@ class MemoryMember : public Endpoint, protected Backlog {
     if (waits && waiting_.deadline.expired() && !ready()) time_out(peer);
   }
 
+  /// Shows the others what this rank waits for.
+  template <class Ready>
+  void show_wait(int peer, const Ready& ready) {
+    std::uint64_t step = waiting_.collective ? Awaited::anything : Awaited::message;
+    if constexpr (std::is_same_v<Ready, Progressed>) step = ready.step;
+    slot_.awaits.store(Awaited{peer, sequence_, step}.word(), std::memory_order_relaxed);
+    slot_.looked.store(monotonic_nanoseconds(), std::memory_order_relaxed);
+  }
+
   void compare(int peer) {
     Entry entry;
     if (disagrees(peer, entry)) differ(peer, entry);
   }
 
-  /// Whether a rank is known to have entered this operation with another call, which is then in `entry`.
-  bool disagrees(int peer, Entry& entry) const {
-    return group_->slot(peer).read(sequence_, entry) && !entry.agrees(own_);
-  }
-
-  Report report(Code code, int peer) const {
-    Report result;
-    result.code = code;
-    result.operation = waiting_.verb;
-    result.rank = rank();
-    result.ranks = {rank(), peer};
-    return result;
-  }
-
   [[noreturn]] void differ(int peer, const Entry& entry) { stop(difference(peer, entry)); }
-
-  Report difference(int peer, const Entry& entry) const {
-    Report problem = report(Code::mismatch, peer);
-    Entry mine = own_, theirs = entry;
-    const std::uint64_t back = entry.word[Entry::verb] != 0 ? first_difference(peer, mine, theirs) : 0;
-    contrast(problem, peer, mine, theirs, sequence_ - back);
-    if (back > 0) problem.found += ", " + std::to_string(back) + (back == 1 ? " call" : " calls") + " before this one";
-    return problem;
-  }
-
-  /// Says how the calls of this rank and another one differ, which are operation `number`.
-  void contrast(Report& problem, int peer, const Entry& mine, const Entry& theirs, std::uint64_t number) const {
-    const bool known = theirs.word[Entry::verb] != 0;
-    problem.expected = "the same call on all ranks";
-    problem.found = "rank " + std::to_string(rank()) + ": " + mine.describe() + ", rank " + std::to_string(peer) +
-                    ": " + (known ? theirs.describe() : std::string("a later call"));
-    std::string difference;
-    if (known && Entry::nearly_agree(mine, theirs)) {
-      difference = CallNotes::difference(slot_.notes, group_->slot(peer).notes, number, rank(), peer);
-    }
-    if (difference.empty()) difference = known ? Entry::difference(mine, theirs) : "their order";
-    problem.remedy = "the calls differ in " + difference;
-  }
-
-  /// A call in which nobody heard from everybody may have been another one elsewhere, which shows in the signatures of
-  /// all later ones. Finds the first that differs, as far as calls are kept; returns how many calls ago it was.
-  std::uint64_t first_difference(int peer, Entry& mine, Entry& theirs) const {
-    const std::uint64_t oldest = sequence_ + 1 > MemorySlot::kept ? sequence_ + 1 - MemorySlot::kept : 1;
-    for (std::uint64_t number = oldest; number < sequence_; ++number) {
-      Entry a, b;
-      if (!slot_.read(number, a) || !group_->slot(peer).read(number, b) || a.agrees(b)) continue;
-      mine = a;
-      theirs = b;
-      return sequence_ - number;
-    }
-    return 0;
-  }
 
   /// Calls in which nobody hears from everybody may have been others elsewhere. If no later call has shown it, leaving
   /// does: a rank compares a hash of all its calls with those of its neighbours, if these have left before. If not
@@ -431,43 +414,6 @@ class MemoryMember : public Endpoint, protected Backlog {
     }
   }
 
-  /// The first difference between the calls of this rank and one that has left, as far as they are kept.
-  Report parting(int peer) const {
-    const MemorySlot& other = group_->slot(peer);
-    const std::uint64_t reached = sequence_of(other.progress.load(std::memory_order_acquire));
-    const std::uint64_t last = reached > sequence_ ? reached : sequence_;
-    Report problem = report(Code::mismatch, peer);
-    problem.axis = axis();
-    Entry mine, theirs;
-    for (problem.sequence = last + 1 > MemorySlot::kept ? last + 1 - MemorySlot::kept : 1; problem.sequence <= last;
-         ++problem.sequence) {
-      const bool here = slot_.read(problem.sequence, mine);
-      const bool there = other.read(problem.sequence, theirs);
-      if (here && there) {
-        if (mine.agrees(theirs)) continue;
-        problem.operation = mine.pointer<const char>(Entry::verb);
-        contrast(problem, peer, mine, theirs, problem.sequence);
-        problem.found += ", which showed when they left the group";
-        return problem;
-      }
-      if (problem.sequence <= (reached < sequence_ ? reached : sequence_)) continue;  // not kept any more
-      const Entry& more = here ? mine : theirs;
-      problem.operation = more.pointer<const char>(Entry::verb);
-      problem.expected = "as many calls on all ranks when they leave the group";
-      problem.found = "rank " + std::to_string(here ? rank() : peer) + ": " + more.describe() + ", after which rank " +
-                      std::to_string(here ? peer : rank()) + " had left";
-      problem.remedy = "let all ranks make the same calls before they return";
-      return problem;
-    }
-    problem.operation = "leaving the group";
-    problem.sequence = 0;
-    problem.expected = "the same calls on all ranks";
-    problem.found = "rank " + std::to_string(rank()) + " and rank " + std::to_string(peer) +
-                    " with others, more than " + std::to_string(MemorySlot::kept) + " calls ago";
-    problem.remedy = "call a barrier more often to find out where";
-    return problem;
-  }
-
   /// Whether to stop waiting, after an error, for a rank that is busy with something of this one: it is of another
   /// process, which has ended or may be stopped.
   bool gives_up(int peer, Patience& patience) { return translates_ && (is_dead(peer) || patience.over()); }
@@ -480,55 +426,26 @@ class MemoryMember : public Endpoint, protected Backlog {
     return group_->died(peer);
   }
 
-  [[noreturn]] void bury(int peer) {
-    Report problem = report(Code::peer_left, peer);
-    problem.expected = "rank " + std::to_string(peer) + " to take part in " + what(peer);
-    problem.found = "that its process has ended: it was killed, or called exit";
-    problem.remedy = "look for what ended it";
-    stop(problem);
+  /// How the process of a rank ended, which is known a little later than that it has.
+  std::string ending_of(int peer) {
+    std::string ending;
+    Backoff backoff(true);
+    Patience patience;
+    while ((ending = group_->ending(peer)).empty() && !stopped() && !patience.over()) backoff.pause();
+    return ending.empty() ? "has ended: it was killed, or called exit" : ending;
   }
 
+  [[noreturn]] void bury(int peer) { stop(absence(peer, ending_of(peer))); }
+
+  /// Those who leave may do so because another one has died.
   [[noreturn]] void abandon(int peer) {
-    Report problem = report(Code::peer_left, peer);
-    problem.expected = "rank " + std::to_string(peer) + " to take part in " + what(peer);
-    problem.found = "that it has left the group";
-    problem.remedy = "let all ranks make the same calls before they return";
-    stop(problem);
+    for (int other = 0; other < size() && translates_; ++other) {
+      if (group_->died(other)) bury(other);
+    }
+    stop(absence(peer, ""));
   }
 
-  /// Names every rank that has not come to this operation, and how far it is; if all have, the one waited for.
-  [[noreturn]] void time_out(int peer) {
-    Report problem = report(Code::timed_out, peer);
-    problem.ranks.clear();
-    problem.expected = what(peer) + " within " + std::to_string(waiting_.deadline.seconds()) + " s";
-    problem.found = "rank " + std::to_string(rank()) + " still waiting for ";
-    for (int late = 0; waiting_.collective && late < size(); ++late) {
-      const std::uint64_t reached = sequence_of(group_->slot(late).progress.load(std::memory_order_acquire));
-      if (reached >= sequence_ || group_->slot(late).entered(sequence_)) continue;
-      problem.ranks.push_back(late);
-      if (problem.ranks.size() > most_named) continue;
-      if (problem.ranks.size() > 1) problem.found += "; ";
-      problem.found += "rank " + std::to_string(late) + ", which has ";
-      problem.found += reached == 0 ? std::string("made no collective call here yet")
-                                    : "done " + std::to_string(reached) + " of the calls here";
-    }
-    if (problem.ranks.size() > most_named) {
-      problem.found += "; and " + std::to_string(problem.ranks.size() - most_named) + " more ranks";
-    }
-    const bool several = problem.ranks.size() > 1;
-    if (problem.ranks.empty()) {
-      problem.ranks = {peer};
-      problem.found += "rank " + std::to_string(peer) + (waiting_.collective ? ", which has entered it" : "");
-    }
-    problem.remedy = std::string("look at what ") + (several ? "those ranks do" : "that rank does") +
-                     ", or allow more time (set_deadline)";
-    stop(problem);
-  }
-
-  std::string what(int peer) const {
-    if (waiting_.collective) return own_.describe();
-    return std::string(waiting_.verb) + " with rank " + std::to_string(peer);
-  }
+  [[noreturn]] void time_out(int peer) { stop(lateness(peer)); }
 
   /// Performs work that calls what a program brings, such as a reduction: whatever that throws ends the group.
   template <class Work>
@@ -559,8 +476,8 @@ class MemoryMember : public Endpoint, protected Backlog {
     stop(problem);
   }
 
-  [[noreturn]] void stop(const Report& problem) {
-    group_->poison().put(problem);
+  [[noreturn]] void stop(Report problem) {
+    put(std::move(problem));
     leave();
   }
 
@@ -568,13 +485,16 @@ class MemoryMember : public Endpoint, protected Backlog {
   void settle() noexcept {
     resting_ = false;
     slot_.state.store(State::left, std::memory_order_seq_cst);
+    slot_.alarm.ring();
     if (aside_) return;  // whoever waits for this operation settles
+    Patience patience;
     for (int peer = 0; peer < size(); ++peer) {
       const MemorySlot& slot = group_->slot(peer);
       Backoff backoff(group_->job()->crowded());
-      Patience patience;
       while (slot.state.load(std::memory_order_seq_cst) == State::here && slot.moving.load(std::memory_order_seq_cst)) {
-        if (backoff.pause() && gives_up(peer, patience)) break;
+        if (!backoff.pause() || !gives_up(peer, patience)) continue;
+        if (!group_->died(peer)) busy_ = peer;
+        break;
       }
     }
   }
@@ -591,24 +511,22 @@ class MemoryMember : public Endpoint, protected Backlog {
     cause.rank = rank();
     cause.axis = axis();
     cause.sequence = waiting_.collective ? sequence_ : 0;
+    if (busy_ >= 0) {
+      cause.remedy += "; rank " + std::to_string(busy_) +
+                      " may be in the middle of a move, which it then completes in the buffers of its call";
+    }
     throw Error(std::move(cause));
   }
 
   static constexpr std::int64_t grace_nanoseconds = 1'000'000'000;
   static constexpr std::int64_t look_nanoseconds = 2'000'000;
   static constexpr std::int64_t settle_nanoseconds = 50'000'000;
-  static constexpr std::size_t most_named = 8;  ///< late ranks that the text of an error names
 
   std::shared_ptr<Agenda> agenda_;
-  std::shared_ptr<MemoryGroup> group_;
   const std::atomic<std::uint32_t>& failed_;  ///< of the job
   const StepHook& hook_;
-  const bool translates_;  ///< other ranks are other processes
-  MemorySlot& slot_;
-  std::uint64_t sequence_ = 0;
-  std::uint64_t history_ = 0;  ///< a hash of the small calls so far
-  Entry own_;
-  Waiting waiting_;
+  const bool translates_;       ///< other ranks are other processes
+  std::uint64_t history_ = 0;   ///< a hash of the small calls so far
   const char* verb_ = nullptr;  ///< the last one that was translated, and what it is for others
   const char* text_ = nullptr;
   SharedBytes context_;             ///< a copy of the call's, for others
@@ -616,10 +534,13 @@ class MemoryMember : public Endpoint, protected Backlog {
   std::vector<std::uint64_t> met_;  ///< the operation in which each rank was met last
   int strangers_ = 0;               ///< ranks that have not been met in this operation
   std::int64_t next_look_ = 0;      ///< when to ask again whether a process lives
+  int busy_ = -1;                   ///< a rank whose move could not be waited for
   int exceptions_;                  ///< in flight when this was made
   bool resting_ = false;            ///< the state that the others see is `resting`
   bool background_ = false;
-  bool aside_ = false;  ///< in advance_aside
+  bool driving_ = false;
+  std::size_t mute_ = 0;  ///< items of the agenda that are this one, which is at work
+  bool aside_ = false;    ///< in advance_aside
 };
 
 }  // namespace meshwise::detail

@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "meshwise/core/error.hpp"
-#include "meshwise/fabric/memory/direct.hpp"
+#include "meshwise/fabric/memory/staged.hpp"
 #include "meshwise/fabric/message.hpp"
 #include "meshwise/fabric/move.hpp"
 #include "meshwise/fabric/plans.hpp"
-#include "meshwise/fabric/streaming.hpp"
 #include "meshwise/schedule/contract.hpp"
 #include "meshwise/schedule/select.hpp"
 #include "meshwise/schedule/settings.hpp"
@@ -29,12 +29,11 @@ struct CallPlan {
 
 /// Performs collectives by load and store on everybody's buffers, or by messages: one at a time, to the end or as far
 /// as they get without waiting.
-class MemoryPerformer : public MemoryDirect {
+class MemoryPerformer : public MemoryStaged {
  public:
   MemoryPerformer(std::shared_ptr<MemoryGroup> group, int rank, bool speaks, std::shared_ptr<Agenda> agenda)
-      : MemoryDirect(std::move(group), rank, std::move(agenda)),
+      : MemoryStaged(std::move(group), rank, std::move(agenda)),
         speaks_(speaks),
-        threshold_(streaming_threshold(group_->job()->cores())),
         least_(threshold_ / 2 / static_cast<std::uint64_t>(size())) {}
 
   std::string explain(const Question& question) override {
@@ -94,7 +93,7 @@ class MemoryPerformer : public MemoryDirect {
   /// happens before the others count on this rank.
   void begin(const Call& call, const CallPlan& plan) {
     prepare(call, plan);
-    enter(call, scratch_.data(), plan.memory == nullptr || plan.memory->plan.steps.empty());
+    enter(call, scratch_.data(), plan.memory == nullptr || (active_.decided && plan.memory->plan.steps.empty()));
   }
 
   /// The same for an operation that has been entered, without scratch.
@@ -140,6 +139,7 @@ class MemoryPerformer : public MemoryDirect {
   template <bool blocking>
   bool advance() {
     if (!active_.decided && !decide<blocking>()) return false;
+    if (active_.staged) return advance_staged<blocking>();
     if (active_.plan.memory != nullptr) return advance_memory<blocking>();
     if (active_.plan.lowered != nullptr) return advance_messages<blocking>();
     for (int& peer = active_.peer; peer < size(); ++peer) {
@@ -161,8 +161,29 @@ class MemoryPerformer : public MemoryDirect {
                             is_foreign(peers_[static_cast<std::size_t>(peer)]));
     }
     active_.decided = true;
-    if (foreign) turn_to_messages();
+    if (!foreign) {
+      if (active_.plan.memory->plan.steps.empty()) publish(last_step, std::memory_order_release);
+    } else if (is_staged(*active_.call)) {
+      turn_to_windows();
+    } else {
+      turn_to_messages();
+    }
     return true;
+  }
+
+  /// Goes on through windows with an operation that has been entered.
+  void turn_to_windows() {
+    try {
+      begin_staged(*active_.call);
+    } catch (const std::bad_alloc&) {
+      Report problem = report(Code::out_of_memory, rank());
+      problem.ranks = {rank()};
+      problem.expected = "memory for a window of " + std::to_string(stage_window(size())) + " bytes";
+      problem.found = "none that all ranks address";
+      problem.remedy = "allow them more of it, or use buffers that they address";
+      stop(problem);
+    }
+    active_.staged = true;
   }
 
   /// Goes on by messages with an operation that has been entered, since not all buffers are addressed by all.
@@ -181,6 +202,7 @@ class MemoryPerformer : public MemoryDirect {
 
   /// Ends a complete operation. Returns whether its moves have finished it (see Call::finishing).
   bool conclude() {
+    if (active_.staged) return conclude_staged();
     if (active_.plan.memory != nullptr) {
       traffic().messages += active_.plan.memory->messages;
       traffic().moved += mover_.moved();
@@ -243,6 +265,7 @@ class MemoryPerformer : public MemoryDirect {
     bool delivered = false;  ///< all messages are done
     bool streaming = false;
     bool finishing = false;
+    bool staged = false;                     ///< through windows
     bool decided = true;                     ///< it is known whether all ranks address all buffers
     PlanCache<LoweredPlan>::Handle lowered;  ///< where that made it go by messages
   };
@@ -384,7 +407,6 @@ class MemoryPerformer : public MemoryDirect {
   static constexpr int most_proven = 1024;  ///< and for whom one is if order matters
 
   bool speaks_;
-  std::uint64_t threshold_;
   std::uint64_t least_;  ///< no footprint of fewer bytes in a vector reaches the threshold
   SharedBytes scratch_;
   Mover mover_;

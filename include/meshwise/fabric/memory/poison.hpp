@@ -23,9 +23,9 @@ class Poison {
   /// The same in the single total order, for the handshake between entering a call and leaving after an error.
   bool set_in_order() const noexcept { return winner_.load(std::memory_order_seq_cst) != 0; }
 
-  /// Keeps the report unless there is one already.
-  void put(const Report& report) noexcept {
-    if (set()) return;
+  /// Keeps the report unless there is one already. Whether it was the first.
+  bool put(const Report& report) noexcept {
+    if (set()) return false;
     std::uint32_t winner = taken_.fetch_add(1, std::memory_order_relaxed);
     if (winner < places) {
       reports_[winner].pack(report);
@@ -37,7 +37,7 @@ class Poison {
       winner = places;
     }
     std::uint32_t nobody = 0;
-    winner_.compare_exchange_strong(nobody, winner + 1, std::memory_order_seq_cst);
+    return winner_.compare_exchange_strong(nobody, winner + 1, std::memory_order_seq_cst);
   }
 
   /// The first report; call it only when `set()`.

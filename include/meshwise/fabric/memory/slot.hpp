@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "meshwise/fabric/memory/alarm.hpp"
 #include "meshwise/fabric/memory/entry.hpp"
 #include "meshwise/fabric/memory/notes.hpp"
 #include "meshwise/fabric/memory/windows.hpp"
@@ -14,6 +15,7 @@
 namespace meshwise::detail {
 
 struct GroupState;
+struct Stage;
 
 /// Progress of a rank: the number of its operation above, its step below. It only grows.
 inline constexpr int step_bits = 24;
@@ -23,13 +25,31 @@ constexpr std::uint64_t progress_at(std::uint64_t sequence, std::uint64_t step) 
 constexpr std::uint64_t sequence_of(std::uint64_t progress) { return progress >> step_bits; }
 constexpr std::uint64_t step_of(std::uint64_t progress) { return progress & last_step; }
 
+/// What a rank waits for, in one word: another rank, and its progress in an operation, whose number is cut to 24 bits.
+struct Awaited {
+  static constexpr std::uint64_t anything = 0;         ///< a step: of the operation, nobody knows what
+  static constexpr std::uint64_t message = last_step;  ///< a step: a message, in no operation
+
+  int rank = -1;  ///< negative: for nobody
+  std::uint64_t sequence = 0;
+  std::uint64_t step = anything;
+
+  constexpr std::uint64_t word() const {
+    return sequence << 40 | step << 16 | static_cast<std::uint64_t>(static_cast<std::uint16_t>(rank + 1));
+  }
+  static constexpr Awaited of(std::uint64_t word) {
+    return {static_cast<int>(word & 0xffff) - 1, word >> 40, word >> 16 & last_step};
+  }
+  constexpr bool is_of(std::uint64_t number) const { return (number & last_step) == sequence; }
+};
+
 /// What one rank shows to the others. Only its owner writes it.
 class alignas(128) MemorySlot {
  public:
   /// resting: between two calls, with a started operation unfinished; touches nobody's memory before it says that it
-  /// is here again. left: has seen the error and touches nobody's memory any more. unwinding: gone because of an
-  /// exception that probably ends the rank, so that the cause will follow.
-  enum class State : std::uint8_t { here, resting, left, unwinding, gone };
+  /// is here again. left: has seen the error and touches nobody's memory any more; shrinking: and waits for a new
+  /// generation. unwinding: gone because of an exception that probably ends the rank, so that the cause will follow.
+  enum class State : std::uint8_t { here, resting, left, shrinking, unwinding, gone };
 
   /// Entries of the last operations: a rank that runs ahead, by as many as there are windows, can still be compared
   /// with.
@@ -40,10 +60,13 @@ class alignas(128) MemorySlot {
   /// Whether the owner may be in a move. Nobody reads it before there is an error: it stays in the owner's cache.
   std::atomic<bool> moving{false};
   alignas(128) std::atomic<std::uint64_t> progress{last_step};
+  Alarm alarm;  ///< of those who sleep until the owner has done something; where `progress` is, so that it is at hand
   std::atomic<State> state{State::here};
   std::atomic<GroupState*> offer{nullptr};  ///< during a split: the group that this rank has made for others
-  /// What this rank has been waiting for long enough to look around: sequence << 16 | rank. For reports only.
-  std::atomic<std::uint64_t> awaits{0};
+  /// What this rank has been waiting for long enough to look around, and when it has looked last. For reports only.
+  std::atomic<std::uint64_t> awaits{0};  ///< see Awaited
+  std::atomic<std::int64_t> looked{0};
+  std::atomic<Stage*> stage{nullptr};  ///< what this rank gives through, where buffers are not addressed by all
   CallNotes notes;
   /// A hash of all calls of this rank, once it has left in peace; 0 before.
   std::atomic<std::uint64_t> farewell{0};

@@ -94,6 +94,7 @@ class MemorySmall : public MemoryMail {
     if (!posted_) {
       if (held() > settled_ && !await_readers<blocking>()) return false;
       post(call);
+      slot_.alarm.ring();
       posted_ = true;
     }
     const Givers givers = givers_of(call);
@@ -154,6 +155,7 @@ class MemorySmall : public MemoryMail {
   [[gnu::always_inline]] void enter_window(const Call& call) {
     rouse();
     if (slot_.state.load(std::memory_order_relaxed) != State::here) refuse_entry(call);
+    note(sequence_ + 1, 0);
     ++sequence_;
     before_ = history_;
     history_ = (history_ ^ (call.digest != 0 ? call.digest >> 2 : Entry::digest(call) << 2 >> 2)) * 0x9e3779b97f4a7c15U;
@@ -181,6 +183,7 @@ class MemorySmall : public MemoryMail {
     window.bytes = bytes;
     window.hash = history_;
     window.sequence.store(sequence_, std::memory_order_release);
+    note(sequence_, 1);
   }
 
   /// Before an own window is written again everybody must have read it. Operations in which all hear from all settle
@@ -261,6 +264,7 @@ class MemorySmall : public MemoryMail {
     // Whoever has posted this one has finished the one before.
     if (givers.last - givers.first == size()) settled_ = sequence_ - 1;
     windows_.finished(rank()).store(sequence_, std::memory_order_release);
+    slot_.alarm.ring();
   }
 
   static Region locate(const Call& call, Buffer buffer, int rank, int slot) {

@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "meshwise/fabric/shared_memory/system_text.hpp"
-
 namespace meshwise::detail {
 
 /// What lies at a range of addresses of this process.
@@ -36,20 +34,20 @@ inline std::vector<AddressRange> address_ranges(const std::string& text, std::ui
   for (std::size_t at = 0; at < text.size();) {
     std::size_t stop = text.find('\n', at);
     if (stop == std::string::npos) stop = text.size();
-    const std::string line = text.substr(at, stop - at);
+    const std::string entry = text.substr(at, stop - at);
     at = stop + 1;
     AddressRange range;
     char* rest = nullptr;
     const auto number = [&rest](const char* from, int base) {
       return static_cast<std::uint64_t>(std::strtoull(from, &rest, base));
     };
-    range.begin = number(line.c_str(), 16);
+    range.begin = number(entry.c_str(), 16);
     if (*rest != '-') continue;
     range.end = number(rest + 1, 16);
     if (*rest != ' ' || range.end <= begin || range.begin >= end) continue;
-    const auto blank = static_cast<std::size_t>(rest - line.c_str());
-    if (line.size() < blank + 6) continue;
-    range.access = line.substr(blank + 1, 4);
+    const auto blank = static_cast<std::size_t>(rest - entry.c_str());
+    if (entry.size() < blank + 6) continue;
+    range.access = entry.substr(blank + 1, 4);
     range.offset = number(rest + 5, 16);
     const std::uint64_t major_number = number(rest, 16);
     if (*rest != ':') continue;
@@ -66,10 +64,6 @@ inline std::vector<AddressRange> address_ranges(const std::string& text, std::ui
     ranges.push_back(range);
   }
   return ranges;
-}
-
-inline std::vector<AddressRange> address_ranges(std::uint64_t begin, std::uint64_t end) {
-  return address_ranges(system_text("/proc/self/maps"), begin, end);
 }
 
 }  // namespace meshwise::detail

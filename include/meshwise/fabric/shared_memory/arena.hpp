@@ -13,13 +13,13 @@
 #include <new>
 
 #include "meshwise/core/memory.hpp"
-#include "meshwise/fabric/shared_memory/extents.hpp"
+#include "meshwise/fabric/shared_memory/free_ranges.hpp"
 #include "meshwise/fabric/shared_memory/memory_file.hpp"
 
 namespace meshwise::detail {
 
-/// The allocator of the memory that one rank shares with all others. What is free or not is known to this rank only: the
-/// others may write into blocks, not break the books.
+/// The allocator of the memory that one rank shares with all others. What is free or not is known to this rank only:
+/// the others may write into blocks, not break the books.
 ///
 /// Memory is set aside before a block is handed out, so that a system without space is an error here and never a signal
 /// later, in whoever touches it first. Blocks of less than 1 MiB come from pages that stay; larger ones return to the
@@ -28,7 +28,8 @@ namespace meshwise::detail {
 ///
 /// Cost of a block that is no reuse: 0.4 ms per MiB to reserve and clear it, 0.9 for huge pages (which save each peer
 /// 0.4 at its first touch).
-/// Ordering: any thread. Lifetime: the pages and the descriptor belong to somebody else, and outlive it.
+/// Ordering: any thread. Lifetime: the pages and the descriptor belong to somebody else, and outlive it. In a forked
+/// child nothing can be allocated, and what is released there stays as it is: the memory is its parent's.
 class Arena {
  public:
   /// Below it, blocks share pages.
@@ -39,7 +40,8 @@ class Arena {
 
   /// descriptor: of the file that is mapped at base, with all its bytes. The first block allocated lies at base.
   Arena(int descriptor, std::byte* base, std::uint64_t bytes)
-      : descriptor_(descriptor),
+      : owner_(getpid()),
+        descriptor_(descriptor),
         base_(base),
         bytes_(bytes),
         page_(static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))),
@@ -62,6 +64,7 @@ class Arena {
   /// A block that all ranks can address, not initialised; null when the system has no space (see `error`).
   /// alignment: a power of two, at most 2 MiB. phase: how far behind a multiple of it the block begins, in whole pages.
   void* allocate(std::size_t bytes, std::size_t alignment, std::size_t phase = 0) noexcept {
+    if (getpid() != owner_) return refuse(EPERM);
     if (bytes == 0) bytes = 1;
     if (bytes > bytes_ || alignment > arena_unit || (alignment & (alignment - 1)) != 0 || phase % page_ != 0) {
       return refuse(ENOMEM);
@@ -78,7 +81,7 @@ class Arena {
 
   /// Takes back what `allocate` gave; bytes: as it was asked for. Null is fine.
   void release(void* memory, std::size_t bytes) noexcept {
-    if (memory == nullptr) return;
+    if (memory == nullptr || getpid() != owner_) return;
     if (bytes == 0) bytes = 1;
     const std::uint64_t offset = offset_of(memory);
     if (offset >= border_) {
@@ -127,7 +130,7 @@ class Arena {
     bytes = round(bytes, 64);
     const std::lock_guard<std::mutex> lock(mutex_);
     const std::uint64_t offset = little_.take(bytes, alignment, phase);
-    if (offset == Extents::none) return nullptr;
+    if (offset == FreeRanges::none) return nullptr;
     if (offset + bytes > backed_) {
       const std::uint64_t least = round(offset + bytes, page_);
       std::uint64_t end = round(least, growth) < border_ ? round(least, growth) : border_;
@@ -152,7 +155,7 @@ class Arena {
       const std::lock_guard<std::mutex> lock(mutex_);
       offset = large_.take(bytes, alignment, phase);
     }
-    if (offset == Extents::none) return refuse(ENOMEM);
+    if (offset == FreeRanges::none) return refuse(ENOMEM);
     // Without the lock: nobody else has this range.
     if (back(offset, offset + bytes)) return base_ + offset;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -160,8 +163,8 @@ class Arena {
     return nullptr;
   }
 
-  /// Has memory set aside, and touched first by this process, so that it lies in its part of the machine and costs it no
-  /// page faults later.
+  /// Has memory set aside, and touched first by this process, so that it lies in its part of the machine and costs it
+  /// no page faults later.
   bool back(std::uint64_t begin, std::uint64_t end) {
     if (const int error = reserve_pages(descriptor_, begin, end - begin)) {
       refuse(error);
@@ -179,6 +182,7 @@ class Arena {
     return true;
   }
 
+  const pid_t owner_;
   const int descriptor_;
   std::byte* const base_;
   const std::uint64_t bytes_;
@@ -186,8 +190,8 @@ class Arena {
   const std::uint64_t border_;  ///< small blocks below, large ones above
   std::mutex mutex_;            ///< guards all below
   std::uint64_t backed_ = 0;    ///< below the border: where what is set aside ends
-  Extents little_;
-  Extents large_;
+  FreeRanges little_;
+  FreeRanges large_;
   std::atomic<int> error_{0};
 };
 

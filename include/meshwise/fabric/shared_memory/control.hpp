@@ -31,7 +31,10 @@ struct alignas(128) RankRecord {
   std::atomic<std::uint32_t> ended{0};     ///< set by who started it, after `status`
   std::atomic<std::int32_t> status{0};     ///< as of waitpid
   std::atomic<std::uint32_t> reported{0};  ///< `report` is complete
-  PackedReport report;                     ///< why this rank failed
+  std::atomic<std::uint64_t> shown{0};     ///< the address of a word of private memory, and the word, for others to try
+  std::atomic<std::uint64_t> word{0};
+  std::atomic<std::uint32_t> tried{0};  ///< 1: has shown a word; 2, 3: could not, could read those of all others
+  PackedReport report;                  ///< why this rank failed
 };
 
 /// The beginning of the control segment; a RankRecord for each rank follows.

@@ -16,6 +16,7 @@
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/memory.hpp"
 #include "meshwise/fabric/memory/job.hpp"
+#include "meshwise/fabric/shared_memory/attach.hpp"
 #include "meshwise/fabric/shared_memory/control.hpp"
 #include "meshwise/fabric/shared_memory/registration.hpp"
 #include "meshwise/fabric/shared_memory/space.hpp"
@@ -33,10 +34,10 @@ class SharedMemoryJob final : public Job {
         registrations_(*space_),
         memory_(space_->arena().source()) {}
 
-  /// A rank that has not failed has ended in peace.
+  /// A rank that has not failed has ended in peace. What is buried stays: others may still read it, and the memory goes
+  /// with the last process that maps it.
   ~SharedMemoryJob() override {
     if (own().reported.load(std::memory_order_relaxed) == 0) own().state.store(RankRecord::left);
-    release_all();
   }
 
   Space& space() { return *space_; }
@@ -99,9 +100,37 @@ class SharedMemoryJob final : public Job {
 
   bool died(int rank) const override { return space_->dead(rank); }
 
+  std::string ending(int rank) const override {
+    const bool known = space_->control().record(rank).ended.load(std::memory_order_acquire) != 0;
+    return known ? space_->how_it_ended(rank) : std::string();
+  }
+
   const void* reach(const void* data, std::size_t bytes) override {
     if (space_->addressable(data, bytes)) return data;
+    const std::lock_guard<std::mutex> lock(registering_);
     return registrations_.alias(data, bytes);
+  }
+
+  void enroll(void* data, std::size_t bytes) override {
+    const std::lock_guard<std::mutex> lock(registering_);
+    registrations_.add(data, bytes);
+  }
+
+  void dismiss(void* data) noexcept override {
+    const std::lock_guard<std::mutex> lock(registering_);
+    try {
+      registrations_.remove(data);
+    } catch (...) {
+      // It stays registered, which does no harm while the job lives.
+    }
+  }
+
+  bool attaches() const override { return attaches_; }
+  void set_attaches(bool value) { attaches_ = value; }
+
+  bool read_private(int rank, void* to, const void* from, std::size_t bytes) override {
+    const auto pid = static_cast<pid_t>(space_->control().record(rank).pid.load(std::memory_order_relaxed));
+    return attach_and_read(pid, to, from, bytes);
   }
 
   const char* shared_text(const char* literal) override {
@@ -122,6 +151,8 @@ class SharedMemoryJob final : public Job {
   std::unique_ptr<Space> space_;
   Registrations registrations_;
   MemorySource memory_;
+  bool attaches_ = false;
+  std::mutex registering_;
   std::mutex mutex_;
   std::map<const void*, const char*> texts_;  ///< by their addresses here; they stay until the job ends
 };

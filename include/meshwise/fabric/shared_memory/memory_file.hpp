@@ -50,7 +50,8 @@ class NoFileSizeSignal {
 /// Has the system set memory aside for a range of a file in memory, which grows where it is shorter. Until this has
 /// succeeded, whoever touches the range may be ended by SIGBUS; afterwards never.
 ///
-/// The range: nothing in it is in use, for after an error all of it is given back. Returns 0 or the error of the system.
+/// The range: nothing in it is in use, for after an error all of it is given back. Returns 0 or the error of the
+/// system.
 /// Cost: 0.1 ms per MiB (the pages are cleared at the first touch, not here).
 inline int reserve_pages(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
   // In pieces: the system undoes a call that a signal interrupts, so that a timer could keep a long one from ending.

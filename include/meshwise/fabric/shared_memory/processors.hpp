@@ -61,15 +61,17 @@ inline std::uint32_t processor_quota(const std::string& groups, const std::strin
   };
   for (std::size_t at = 0; at < groups.size();) {
     const std::size_t end = groups.find('\n', at) < groups.size() ? groups.find('\n', at) : groups.size();
-    const std::string line = groups.substr(at, end - at);  // "4:cpu,cpuacct:/path", "0::/path" in version 2
+    const std::string entry = groups.substr(at, end - at);  // "4:cpu,cpuacct:/path", "0::/path" in version 2
     at = end + 1;
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    const std::size_t first = entry.find(':');
+    const std::size_t second = first == std::string::npos ? first : entry.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const bool unified = controllers == ",,";
+    std::string controllers = entry.substr(first + 1, second - first - 1);
+    const bool unified = controllers.empty();
+    controllers.insert(controllers.begin(), ',');
+    controllers.push_back(',');
     if (!unified && controllers.find(",cpu,") == std::string::npos) continue;
-    std::string path = line.substr(second + 1);
+    std::string path = entry.substr(second + 1);
     // A group outside what this process is shown: what it is shown begins at the root.
     if (path.find("..") != std::string::npos) path.clear();
     for (;; path.resize(path.rfind('/'))) {

@@ -20,6 +20,7 @@
 #include "meshwise/fabric/shared_memory/address_map.hpp"
 #include "meshwise/fabric/shared_memory/memory_file.hpp"
 #include "meshwise/fabric/shared_memory/space.hpp"
+#include "meshwise/fabric/shared_memory/system_text.hpp"
 
 namespace meshwise::detail {
 
@@ -27,8 +28,8 @@ namespace meshwise::detail {
 /// pages of the arena. The addresses that the user knows and those in the arena are the same memory from then on.
 ///
 /// Whole pages are exchanged, with whatever lies in them beside the buffer. Rules for the user:
-/// * While `add` and `remove` run, nobody writes into those pages, in another thread or through a device: what is written
-///   would be lost. Buffers that begin and end at page boundaries share no page with anything.
+/// * While `add` and `remove` run, nobody writes into those pages, in another thread or through a device: what is
+///   written would be lost. Buffers that begin and end at page boundaries share no page with anything.
 /// * `remove` comes before the buffer is freed. (The memory of the C library survives the contrary, and `add` and
 ///   `remove` see it; but until then a new buffer at the same addresses would be taken for the old one, and allocators
 ///   that ask the system to clear freed pages do not get them cleared.)
@@ -44,16 +45,19 @@ class Registrations {
   Registrations& operator=(const Registrations&) = delete;
   ~Registrations() {
     // A buffer that cannot be given pages of its own keeps those of the arena: what maps them keeps them alive.
+    const std::string now = entries_.empty() ? std::string() : system_text("/proc/self/maps");
     for (const Entry& entry : entries_) {
-      if (give_own_pages(entry) == 0) arena_.release(entry.block, entry.end - entry.begin);
+      if (!now.empty() && give_own_pages(entry, now) == 0) arena_.release(entry.block, entry.end - entry.begin);
     }
   }
 
-  /// Makes a buffer addressable for all ranks; its contents stay. Nothing is done for one without bytes, or in an arena.
+  /// Makes a buffer addressable for all ranks; its contents stay. Nothing is done for one without bytes, or in an
+  /// arena.
   ///
   /// Cost: a copy, and a block of the arena: 1.1 ms per MiB.
-  /// Errors: `invalid_argument` for null with bytes, for memory that is not private, readable and writable throughout, for
-  /// stacks in use, and for a buffer with pages that are registered already; `out_of_memory`. The buffer is as before.
+  /// Errors: `invalid_argument` for null with bytes, for memory that is not private, readable and writable throughout,
+  /// for stacks in use, and for a buffer with pages that are registered already; `out_of_memory`. The buffer is as
+  /// before.
   void add(void* data, std::size_t bytes) {
     const std::uint64_t begin = address(data);
     if (bytes == 0 || space_.addressable(data, bytes)) {
@@ -69,8 +73,9 @@ class Registrations {
     entry.bytes = bytes;
     entry.begin = begin / page_ * page_;
     entry.end = (begin + bytes + page_ - 1) / page_ * page_;
-    check(entry);
-    check_others(entry);
+    const std::string now = address_text(registering);
+    check_others(entry, now);
+    check(entry, now);
     entries_.reserve(entries_.size() + 1);  // from here on there are no errors but those that are undone
 
     // The same place within a huge page as the buffer has, so that the system can use huge pages for both addresses.
@@ -95,11 +100,11 @@ class Registrations {
 
   /// Gives a buffer private pages again; its contents stay. False if it is not registered. What has been freed in the
   /// meantime is left alone. Cost: a copy. Errors: `out_of_memory`, and the buffer stays registered.
-  bool remove(void* data) {
+  bool remove(const void* data) {
     for (std::size_t k = 0; k < entries_.size(); ++k) {
       if (entries_[k].data != address(data)) continue;
-      if (const int error = give_own_pages(entries_[k])) {
-        lacking("deregistering a buffer",
+      if (const int error = give_own_pages(entries_[k], address_text(deregistering))) {
+        lacking(deregistering,
                 text(data, entries_[k].bytes) + ": no pages of its own could be had: " + system_error(error));
       }
       forget(k);
@@ -113,7 +118,8 @@ class Registrations {
     return false;
   }
 
-  /// The address in the arena at which all ranks see these bytes; null if they are not all part of one registered buffer.
+  /// The address in the arena at which all ranks see these bytes; null if they are not all part of one registered
+  /// buffer.
   /// Cost: a comparison for the buffer that the last question was about, else a binary search.
   const void* alias(const void* data, std::size_t bytes) const {
     if (entries_.empty()) return nullptr;
@@ -139,6 +145,7 @@ class Registrations {
 
  private:
   static constexpr const char* registering = "registering a buffer";
+  static constexpr const char* deregistering = "deregistering a buffer";
 
   struct Entry {
     std::uint64_t data = 0;
@@ -160,12 +167,13 @@ class Registrations {
     return std::to_string(bytes) + " bytes at " + hexadecimal(address(data));
   }
 
-  [[noreturn]] static void lacking(const char* verb, std::string found) {
+  [[noreturn]] static void lacking(const char* verb, const std::string& found) {
     Report report;
     report.code = Code::out_of_memory;
     report.operation = verb;
-    report.found = std::move(found);
-    report.remedy = "register less, or raise the limits of memory and of mappings (vm.max_map_count)";
+    report.found = found;
+    report.remedy =
+        "register less, or raise the limits of memory, mappings (vm.max_map_count) and open files (ulimit -n)";
     throw Error(std::move(report));
   }
 
@@ -174,7 +182,7 @@ class Registrations {
   }
 
   /// Whether exchanging the pages can work.
-  void check(const Entry& entry) const {
+  void check(const Entry& entry, const std::string& now) const {
     const auto buffer = [&] { return text(reinterpret_cast<const void*>(entry.data), entry.bytes); };
     const auto copy = "register heap memory, and copy what lies elsewhere into it";
     pthread_attr_t attributes;
@@ -188,7 +196,7 @@ class Registrations {
       }
     }
     std::uint64_t at = entry.begin;
-    for (const AddressRange& range : address_ranges(entry.begin, entry.end)) {
+    for (const AddressRange& range : address_ranges(now, entry.begin, entry.end)) {
       if (range.begin != at) break;
       if (range.name == "[stack]") {
         fail(registering, "memory that is no stack", buffer() + " on the stack of the main thread", copy);
@@ -210,12 +218,12 @@ class Registrations {
   }
 
   /// Refuses pages that another buffer has; forgets buffers that have been freed.
-  void check_others(const Entry& entry) {
+  void check_others(const Entry& entry, const std::string& now) {
     for (std::size_t k = 0; k < entries_.size();) {
       const Entry& other = entries_[k];
       if (other.end <= entry.begin || entry.end <= other.begin) {
         ++k;
-      } else if (exchanged(other).empty()) {
+      } else if (exchanged(other, now).empty()) {
         forget(k);
       } else {
         const bool same = other.data < entry.data + entry.bytes && entry.data < other.data + other.bytes;
@@ -229,12 +237,19 @@ class Registrations {
     }
   }
 
+  /// What the system says of the addresses. It cannot always be asked; then nothing can be known to be free.
+  static std::string address_text(const char* verb) {
+    std::string text = system_text("/proc/self/maps");
+    if (text.empty()) lacking(verb, "what lies at its addresses could not be read from /proc/self/maps");
+    return text;
+  }
+
   /// Those parts of a buffer's pages that are pages of the arena still.
-  std::vector<AddressRange> exchanged(const Entry& entry) const {
+  std::vector<AddressRange> exchanged(const Entry& entry, const std::string& text) const {
     std::vector<AddressRange> found;
     struct stat file {};
-    if (fstat(arena_.descriptor(), &file) != 0) return found;
-    for (const AddressRange& range : address_ranges(entry.begin, entry.end)) {
+    fstat(arena_.descriptor(), &file);
+    for (const AddressRange& range : address_ranges(text, entry.begin, entry.end)) {
       if (range.is_part_of(file, arena_.offset_of(entry.block) + (range.begin - entry.begin))) found.push_back(range);
     }
     return found;
@@ -295,8 +310,8 @@ class Registrations {
     return 0;
   }
 
-  int give_own_pages(const Entry& entry) const {
-    for (const AddressRange& range : exchanged(entry)) {
+  int give_own_pages(const Entry& entry, const std::string& now) const {
+    for (const AddressRange& range : exchanged(entry, now)) {
       // Filled elsewhere and moved as a whole: at no time is the content missing.
       const std::uint64_t bytes = range.end - range.begin;
       const long fresh = map(0, bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -317,9 +332,9 @@ class Registrations {
   Space& space_;
   Arena& arena_;
   const std::uint64_t page_;
-  std::vector<Entry> entries_;    ///< by address; their pages do not overlap
-  std::vector<void*> unchanged_;  ///< registered, but there was nothing to do
-  mutable std::size_t last_ = 0;  ///< the entry that the last question was about
+  std::vector<Entry> entries_;          ///< by address; their pages do not overlap
+  std::vector<const void*> unchanged_;  ///< registered, but there was nothing to do
+  mutable std::size_t last_ = 0;        ///< the entry that the last question was about
 };
 
 }  // namespace meshwise::detail

@@ -37,8 +37,8 @@ class Segments {
   };
 
   /// ranks: 1 to Control::most_ranks. arena_bytes: the most address space (not memory) for one rank, rounded up to
-  /// 2 MiB; 0 for as much as `largest_arena`. A rank gets less where the place in the address space that suits all ranks
-  /// has less: see `address_places`.
+  /// 2 MiB; 0 for as much as `largest_arena`. A rank gets less where the place in the address space that suits all
+  /// ranks has less: see `address_places`.
   /// Errors: `invalid_argument` for a number of ranks that cannot be; `out_of_memory` without memory or descriptors.
   static Segments create(int ranks, std::uint64_t arena_bytes = 0) {
     if (ranks < 1 || ranks > Control::most_ranks) {
@@ -123,7 +123,7 @@ class Segments {
                : "permit memfd_create, or mount a tmpfs with enough space at /dev/shm");
   }
 
-  [[noreturn]] static void refuse(int ranks, std::string found, const char* remedy) {
+  [[noreturn]] static void refuse(int ranks, const std::string& found, const char* remedy) {
     Report report;
     report.code = Code::out_of_memory;
     report.operation = "starting the job";

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "meshwise/fabric/shared_memory/arena.hpp"
 #include "meshwise/fabric/shared_memory/control.hpp"
 #include "meshwise/fabric/shared_memory/descriptor.hpp"
+#include "meshwise/fabric/shared_memory/inherited.hpp"
 #include "meshwise/fabric/shared_memory/places.hpp"
 #include "meshwise/fabric/shared_memory/processors.hpp"
 
@@ -34,21 +34,20 @@ namespace meshwise::detail {
 /// addresses in every process, so that pointers into them mean the same everywhere.
 ///
 /// Cost: the constructor waits for all ranks twice; it takes 1 ms plus what the slowest rank takes to start.
-/// Lifetime: one for each rank and process, at one address. A forked child of the rank has none of this memory (touching
-/// it there is a fault that ends the child), nor the lock by which the others know that the rank lives.
+/// The death of a rank shows as soon as the system has taken its files from it: after its core has been dumped, if it
+/// is.
+/// Lifetime: one for each rank and process, at one address. A forked child of the rank has none of this memory
+/// (touching it there is a fault that ends the child), nor the lock by which the others know that the rank lives.
 class Space {
  public:
-  /// Joins the job. rank: this process; the descriptors are those of Segments, arenas by rank. They are closed when they
-  /// are not needed any more, in case of an error too. deadline: for all ranks to come, in seconds; 0 for none.
+  /// Joins the job. rank: this process; the descriptors are those of Segments, arenas by rank. They are closed when
+  /// they are not needed any more, in case of an error too. deadline: for all ranks to come, in seconds; 0 for none.
   /// Errors: `invalid_argument` for descriptors that are something else, and for a rank that another process is;
-  /// `timed_out` names the ranks that have not come; `peer_left` and `aborted` those that have ended or that cannot join;
-  /// `unsupported` where no part of the address space is free in all ranks. The other ranks stop waiting, with the same
-  /// report, as soon as one has failed after its descriptors proved right.
+  /// `timed_out` names the ranks that have not come; `peer_left` and `aborted` those that have ended or that cannot
+  /// join; `unsupported` where no part of the address space is free in all ranks. The other ranks stop waiting, with
+  /// the same report, as soon as one has failed after its descriptors proved right.
   Space(int rank, int ranks, int control, const std::vector<int>& arenas, double deadline)
-      : rank_(rank), ranks_(ranks), control_file_(control > 2 ? control : -1) {
-    arena_files_.reserve(arenas.size());
-    for (const int one : arenas) arena_files_.emplace_back(one > 2 ? one : -1);
-    check(control, arenas);
+      : rank_(rank), ranks_(ranks), inherited_(rank, ranks, control, arenas) {
     claim();
     try {
       Deadline until(deadline);
@@ -71,19 +70,20 @@ class Space {
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
 
-  /// Leaves in peace: from now on the others do not take the end of this process for a failure, unless one has been
+  /// Leaves in peace: from now on the others do not take the end of this process for a failure. Not so if one has been
   /// reported.
   ~Space() {
-    if (!control_map_.mine()) return;  // a forked child
-    record(rank_).state.store(RankRecord::left, std::memory_order_release);
+    if (!inherited_.map.mine()) return;  // a forked child
+    RankRecord& own = record(rank_);
+    if (own.reported.load(std::memory_order_relaxed) == 0) own.state.store(RankRecord::left, std::memory_order_release);
   }
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
-  Control& control() { return *static_cast<Control*>(control_map_.begin()); }
-  const Control& control() const { return *static_cast<const Control*>(control_map_.begin()); }
+  Control& control() { return *static_cast<Control*>(inherited_.map.begin()); }
+  const Control& control() const { return *static_cast<const Control*>(inherited_.map.begin()); }
   /// The descriptor of the control segment; closing any copy of it in this process makes the others think it dead.
-  int control_descriptor() const { return control_file_.get(); }
+  int control_descriptor() const { return inherited_.control.get(); }
 
   /// Where the arena of rank 0 begins; that of rank r is r * arena_bytes() further.
   std::byte* base() const { return base_; }
@@ -109,7 +109,7 @@ class Space {
     const std::uint32_t before = other.state.load(std::memory_order_acquire);
     if (before == RankRecord::left) return false;
     const bool ended = other.ended.load(std::memory_order_acquire) != 0;
-    const bool gone = ended || (before != RankRecord::expected && !LifeLock::held(control_file_.get(), rank));
+    const bool gone = ended || (before != RankRecord::expected && !LifeLock::held(inherited_.control.get(), rank));
     // It may have left between the two looks.
     return gone && other.state.load(std::memory_order_acquire) != RankRecord::left;
   }
@@ -131,7 +131,6 @@ class Space {
   bool crowded() const { return ranks_ > cores_; }
 
  private:
-  static constexpr const char* joining = "joining the job";
   static constexpr std::uint64_t stamp_magic = 0x6172656e61206f66;  // "arena of"
 
   /// Stands at the beginning of each arena, so that descriptors in the wrong order are found out.
@@ -143,124 +142,26 @@ class Space {
   RankRecord& record(int rank) { return control().record(rank); }
   const RankRecord& record(int rank) const { return control().record(rank); }
 
-  [[noreturn]] void refuse(Code code, std::string expected, std::string found, std::string remedy,
-                           std::vector<int> others = {}) const {
-    Report report;
-    report.code = code;
-    report.operation = joining;
-    report.expected = std::move(expected);
-    report.found = std::move(found);
-    report.remedy = std::move(remedy);
-    report.rank = rank_;
-    report.ranks = std::move(others);
-    throw Error(std::move(report));
-  }
-
-  [[noreturn]] void wrong(std::string expected, std::string found) const {
-    refuse(Code::invalid_argument, std::move(expected), std::move(found),
-           "pass the descriptors that the starter of the job handed down, in their order, and close none before");
-  }
-
-  static std::string kind_of(mode_t mode) {
-    if (S_ISFIFO(mode)) return "a pipe";
-    if (S_ISSOCK(mode)) return "a socket";
-    if (S_ISCHR(mode)) return "a device";
-    if (S_ISDIR(mode)) return "a folder";
-    return "no regular file";
-  }
-
-  /// What a descriptor is, which must be a file that can be read and written.
-  struct stat look(int number, const std::string& role) const {
-    const std::string name = "descriptor " + std::to_string(number);
-    if (number >= 0 && number <= 2) wrong(role + " above the standard descriptors", name);
-    struct stat file {};
-    if (number < 0 || fstat(number, &file) != 0) {
-      wrong(role + " to be open", name + ", " + system_error(number < 0 ? EBADF : errno));
-    }
-    if (!S_ISREG(file.st_mode)) wrong(role + " to be a file in memory", name + ", " + kind_of(file.st_mode));
-    if ((fcntl(number, F_GETFL) & O_ACCMODE) != O_RDWR)
-      wrong(role + " open for reading and writing", name + ", is not");
-    return file;
-  }
-
-  /// Maps the control segment and compares what it says with what was told. Nothing of it is believed before.
-  void check(int control, const std::vector<int>& arenas) {
-    if (ranks_ < 1 || ranks_ > Control::most_ranks) {
-      wrong("1 to " + std::to_string(Control::most_ranks) + " ranks", std::to_string(ranks_));
-    }
-    if (rank_ < 0 || rank_ >= ranks_) wrong("a rank from 0 to " + std::to_string(ranks_ - 1), std::to_string(rank_));
-    if (arenas.size() != static_cast<std::size_t>(ranks_)) {
-      wrong(std::to_string(ranks_) + " arenas, one for each rank", std::to_string(arenas.size()));
-    }
-    const struct stat file = look(control, "the control segment");
-    // Room for its records, and no more than a page beyond them: as many ranks as were told.
-    const auto least = static_cast<off_t>(Control::bytes(ranks_));
-    const auto page = static_cast<off_t>(sysconf(_SC_PAGESIZE));
-    if (file.st_size < least || file.st_size >= least + page) {
-      wrong("a control segment for " + std::to_string(ranks_) + " ranks, " + std::to_string(least) + " bytes in pages",
-            "one of " + std::to_string(file.st_size) + " bytes");
-    }
-    const auto bytes = static_cast<std::size_t>(file.st_size);
-    void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, control, 0);
-    if (memory == MAP_FAILED) {
-      refuse(Code::out_of_memory, "", "the control segment could not be mapped: " + system_error(errno),
-             "free memory, or raise the limit of address space (ulimit -v)");
-    }
-    control_map_ = MappedPages(memory, bytes);
-    const Control& told = this->control();
-    if (told.magic != Control::right_magic) {
-      wrong("a control segment that begins with \"meshwise\"", "other bytes there");
-    }
-    if (told.version != Control::right_version) {
-      wrong("version " + std::to_string(Control::right_version) + " of the control segment",
-            "version " + std::to_string(told.version) + ": the starter and this program hold different meshwise");
-    }
-    if (told.ranks != ranks_) {
-      wrong("a control segment for " + std::to_string(ranks_) + " ranks", "one for " + std::to_string(told.ranks));
-    }
-    most_arena_bytes_ = told.arena_bytes;
-    if (most_arena_bytes_ == 0 || most_arena_bytes_ > largest_arena || most_arena_bytes_ % arena_granule != 0) {
-      wrong("arenas of whole 2 MiB, up to " + std::to_string(largest_arena) + " bytes",
-            std::to_string(most_arena_bytes_));
-    }
-    std::vector<struct stat> seen{file};
-    for (int one = 0; one < ranks_; ++one) {
-      const int number = arenas[static_cast<std::size_t>(one)];
-      const std::string role = "the arena of rank " + std::to_string(one);
-      const struct stat arena = look(number, role);
-      for (const struct stat& other : seen) {
-        if (other.st_ino == arena.st_ino && other.st_dev == arena.st_dev) {
-          wrong(role + " to be a file of its own",
-                "descriptor " + std::to_string(number) + ", the same file as " +
-                    (&other == &seen[0] ? "control" : "the arena of rank " + std::to_string(&other - &seen[1])));
-        }
-      }
-      if (arena.st_size < 0 || static_cast<std::uint64_t>(arena.st_size) > most_arena_bytes_) {
-        wrong(role + " of at most " + std::to_string(most_arena_bytes_) + " bytes",
-              std::to_string(arena.st_size) + " bytes");
-      }
-      seen.push_back(arena);
-    }
-  }
-
   /// Makes this process the one that is this rank.
   void claim() {
     // The mapping and the lock are for this process alone.
-    madvise(control_map_.begin(), control_map_.bytes(), MADV_DONTFORK);
-    fcntl(control_file_.get(), F_SETFD, FD_CLOEXEC);
-    for (const Descriptor& one : arena_files_) fcntl(one.get(), F_SETFD, FD_CLOEXEC);
+    madvise(inherited_.map.begin(), inherited_.map.bytes(), MADV_DONTFORK);
+    fcntl(inherited_.control.get(), F_SETFD, FD_CLOEXEC);
+    for (const Descriptor& one : inherited_.arenas) fcntl(one.get(), F_SETFD, FD_CLOEXEC);
     const int pid = record(rank_).pid.load(std::memory_order_relaxed);
     const std::string other = "another process" + (pid != 0 ? " (pid " + std::to_string(pid) + ")" : std::string());
     const std::string remedy = "start each rank once, and each job anew";
-    if (!LifeLock::take(control_file_.get(), rank_)) {
+    if (!LifeLock::take(inherited_.control.get(), rank_)) {
       const int error = errno;
       const bool held = error == EAGAIN || error == EACCES;
-      refuse(held ? Code::invalid_argument : Code::unsupported, "this process alone to be the rank",
-             held ? other + " that is it already" : "no lock to show that it lives: " + system_error(error), remedy);
+      inherited_.refusal.raise(
+          held ? Code::invalid_argument : Code::unsupported, "this process alone to be the rank",
+          held ? other + " that is it already" : "no lock to show that it lives: " + system_error(error), remedy);
     }
     std::int32_t nobody = 0;
     if (!record(rank_).pid.compare_exchange_strong(nobody, getpid())) {
-      refuse(Code::invalid_argument, "this process alone to be the rank", other + " that has been it before", remedy);
+      inherited_.refusal.raise(Code::invalid_argument, "this process alone to be the rank",
+                               other + " that has been it before", remedy);
     }
   }
 
@@ -269,7 +170,7 @@ class Space {
     const ProcessorSet permitted = ProcessorSet::permitted();
     for (int k = 0; k < ProcessorSet::words; ++k) own.cores[k].store(permitted.word[k], std::memory_order_relaxed);
     own.quota.store(processor_quota(), std::memory_order_relaxed);
-    own.places.store(free_places(ranks_, most_arena_bytes_), std::memory_order_relaxed);
+    own.places.store(free_places(ranks_, inherited_.arena_bytes), std::memory_order_relaxed);
     own.state.store(RankRecord::locked, std::memory_order_release);
   }
 
@@ -302,13 +203,13 @@ class Space {
       }
       if (missing.size() > 16) names += " and " + std::to_string(missing.size() - 16) + " more";
       const bool one = missing.size() == 1;
-      refuse(Code::timed_out,
-             "all " + std::to_string(ranks_) + " ranks to " +
-                 (state == RankRecord::locked ? "come" : "map the memory of the job") + " within " +
-                 seconds(until.seconds()),
-             std::string("no sign of rank") + (one ? " " : "s ") + names,
-             "look for what keeps " + std::string(one ? "it" : "them") + " from starting, or raise the deadline",
-             missing);
+      inherited_.refusal.raise(
+          Code::timed_out,
+          "all " + std::to_string(ranks_) + " ranks to " +
+              (state == RankRecord::locked ? "come" : "map the memory of the job") + " within " +
+              seconds(until.seconds()),
+          std::string("no sign of rank") + (one ? " " : "s ") + names,
+          "look for what keeps " + std::string(one ? "it" : "them") + " from starting, or raise the deadline", missing);
     }
   }
 
@@ -324,16 +225,17 @@ class Space {
     if (record(one).state.load(std::memory_order_acquire) == RankRecord::refused) quote(one);
     if (!dead(one)) return;
     if (record(one).reported.load(std::memory_order_acquire) != 0) quote(one);
-    refuse(Code::peer_left, "all " + std::to_string(ranks_) + " ranks to join",
-           "rank " + std::to_string(one) + ", which " + how_it_ended(one) + " before it had",
-           "look for the cause there", {one});
+    inherited_.refusal.raise(Code::peer_left, "all " + std::to_string(ranks_) + " ranks to join",
+                             "rank " + std::to_string(one) + ", which " + how_it_ended(one) + " before it had",
+                             "look for the cause there", {one});
   }
 
   [[noreturn]] void quote(int one) const {
     Report report;
     if (record(one).reported.load(std::memory_order_acquire) != 0) report = record(one).report.unpack();
     const std::string text = report.found.empty() ? "no reason given" : Error(report).what();
-    refuse(Code::aborted, "", "rank " + std::to_string(one) + " failed: " + text, "look for the cause there", {one});
+    inherited_.refusal.raise(Code::aborted, "", "rank " + std::to_string(one) + " failed: " + text,
+                             "look for the cause there", {one});
   }
 
   /// Maps all arenas at the first place that is free in all ranks.
@@ -359,7 +261,7 @@ class Space {
     while (place_ < address_place_count && (common >> place_ & 1) == 0) ++place_;
     if (place_ == address_place_count) no_place();
     const AddressPlace place = address_places[place_];
-    arena_bytes_ = place.arena(ranks_, most_arena_bytes_);
+    arena_bytes_ = place.arena(ranks_, inherited_.arena_bytes);
     const auto at = [&](int one) {
       return reinterpret_cast<std::byte*>(place.base + static_cast<std::uint64_t>(one) * arena_bytes_);
     };
@@ -367,30 +269,32 @@ class Space {
     for (int one = 0; one < ranks_; ++one) {
       void* const got =
           mmap(at(one), arena_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-               arena_files_[static_cast<std::size_t>(one)].get(), 0);
+               inherited_.arenas[static_cast<std::size_t>(one)].get(), 0);
       const int error = errno;
       if (got != MAP_FAILED) arena_maps_.emplace_back(got, arena_bytes_);
       if (got != at(one)) {
-        refuse(Code::unsupported, "",
-               "the memory of rank " + std::to_string(one) + " could not be mapped where all ranks map it: " +
-                   (got == MAP_FAILED ? system_error(error) : "the system chose another address"),
-               "map nothing at fixed addresses while ranks start, and look at the limit of address space (ulimit -v)",
-               {one});
+        inherited_.refusal.raise(
+            Code::unsupported, "",
+            "the memory of rank " + std::to_string(one) + " could not be mapped where all ranks map it: " +
+                (got == MAP_FAILED ? system_error(error) : "the system chose another address"),
+            "map nothing at fixed addresses while ranks start, and look at the limit of address space (ulimit -v)",
+            {one});
       }
       madvise(got, arena_bytes_, MADV_DONTFORK);
       madvise(got, arena_bytes_, MADV_HUGEPAGE);
 #if defined(MADV_DONTDUMP)
-      // Else a rank that dumps its core would write every page of the addresses, and hold its lock for minutes. What the
-      // own arena has in use is put back by Arena.
+      // Else a rank that dumps its core would write every page of the addresses, and hold its lock for minutes. What
+      // the own arena has in use is put back by Arena.
       madvise(got, arena_bytes_, MADV_DONTDUMP);
 #endif
     }
     base_ = at(0);
-    arena_ = std::make_unique<Arena>(arena_files_[static_cast<std::size_t>(rank_)].get(), at(rank_), arena_bytes_);
+    arena_ = std::make_unique<Arena>(inherited_.arenas[static_cast<std::size_t>(rank_)].get(), at(rank_), arena_bytes_);
     void* const first = arena_->allocate(sizeof(Stamp), alignof(Stamp));  // the beginning of the arena
     if (first == nullptr) {
-      refuse(Code::out_of_memory, "", "no memory for the first pages of its arena: " + system_error(arena_->error()),
-             "free memory, or raise the limits of the control group and of the size of files (ulimit -f)");
+      inherited_.refusal.raise(
+          Code::out_of_memory, "", "no memory for the first pages of its arena: " + system_error(arena_->error()),
+          "free memory, or raise the limits of the control group and of the size of files (ulimit -f)");
     }
     ::new (first) Stamp{stamp_magic, static_cast<std::uint64_t>(rank_)};
     record(rank_).state.store(RankRecord::mapped, std::memory_order_release);
@@ -399,33 +303,38 @@ class Space {
   [[noreturn]] void no_place() const {
     std::string lacking;
     for (int k = 0; k < address_place_count; ++k) {
-      for (int one = 0; one < ranks_; ++one) {
-        if ((record(one).places.load(std::memory_order_relaxed) >> k & 1) != 0) continue;
-        char text[64];
-        std::snprintf(text, sizeof(text), "%s%#llx in rank %d", lacking.empty() ? "" : ", ",
-                      static_cast<unsigned long long>(address_places[k].base), one);
-        lacking += text;
+      int one = 0;
+      while ((record(one).places.load(std::memory_order_relaxed) >> k & 1) != 0 && one < ranks_ - 1) ++one;
+      if (record(one).places.load(std::memory_order_relaxed) == 0) {
+        lacking = "nothing free in rank " + std::to_string(one) + " at the " + std::to_string(address_place_count) +
+                  " places that are tried";
         break;
       }
+      char text[64];
+      std::snprintf(text, sizeof(text), "%s%#llx in rank %d", k == 0 ? "something everywhere: at " : ", ",
+                    static_cast<unsigned long long>(address_places[k].base), one);
+      lacking += text;
     }
-    refuse(Code::unsupported, "a part of the address space that is free in all " + std::to_string(ranks_) + " ranks",
-           "something everywhere: at " + lacking,
-           "map less at fixed addresses, or raise the limit of address space (ulimit -v)");
+    inherited_.refusal.raise(Code::unsupported,
+                             "a part of the address space that is free in all " + std::to_string(ranks_) + " ranks",
+                             lacking, "map less at fixed addresses, or raise the limit of address space (ulimit -v)");
   }
 
-  /// Finds out whether all hold the same arenas for the same ranks, and closes those of the others. It reads through the
+  /// Finds out whether all hold the same arenas for the same ranks, and closes those of the others. It reads through
+  /// the
   /// descriptors: to touch the memory of an arena that nobody has begun would end this process.
   void compare() {
     for (int one = 0; one < ranks_; ++one) {
-      Descriptor& file = arena_files_[static_cast<std::size_t>(one)];
+      Descriptor& file = inherited_.arenas[static_cast<std::size_t>(one)];
       Stamp stamp{};
       const bool whole = pread(file.get(), &stamp, sizeof(stamp), 0) == static_cast<ssize_t>(sizeof(stamp));
       if (!whole || stamp.magic != stamp_magic || stamp.rank != static_cast<std::uint64_t>(one)) {
-        wrong("the arena of rank " + std::to_string(one) + ", as that rank has it, in its place", "another one");
+        inherited_.refusal.wrong("the arena of rank " + std::to_string(one) + ", as that rank has it, in its place",
+                                 "another one");
       }
     }
     for (int one = 0; one < ranks_; ++one) {
-      if (one != rank_) arena_files_[static_cast<std::size_t>(one)] = Descriptor();
+      if (one != rank_) inherited_.arenas[static_cast<std::size_t>(one)] = Descriptor();
     }
   }
 
@@ -441,13 +350,10 @@ class Space {
 
   int rank_;
   int ranks_;
-  // The order of the members is the order of the end, backwards: the lock goes last.
-  Descriptor control_file_;
-  std::vector<Descriptor> arena_files_;
-  MappedPages control_map_;
+  // The members end in the reverse order: the lock, which hangs on a descriptor, goes last.
+  Inherited inherited_;
   std::vector<MappedPages> arena_maps_;
   std::unique_ptr<Arena> arena_;
-  std::uint64_t most_arena_bytes_ = 0;
   std::uint64_t arena_bytes_ = 0;
   std::byte* base_ = nullptr;
   int place_ = 0;

@@ -24,7 +24,9 @@ inline constexpr int most_threads = 4096;
 class ThreadJob final : public Job {
  public:
   /// settings: what is forced upon the selectors of all groups; read once, so that all ranks choose alike.
-  explicit ThreadJob(int ranks, const Settings& settings = {}) : ThreadJob(ranks, usable_cores(), settings) {}
+  /// foreign: what ranks bring is taken for memory that only they address, as between processes.
+  explicit ThreadJob(int ranks, const Settings& settings = {}, bool foreign = false)
+      : ThreadJob(ranks, usable_cores(), settings, foreign) {}
   ~ThreadJob() override { release_all(); }
 
   const std::atomic<std::uint32_t>& failed() const override { return failed_; }
@@ -49,6 +51,8 @@ class ThreadJob final : public Job {
   void* allocate(std::size_t bytes) override { return ::operator new(bytes, alignment); }
   void release(void* memory) noexcept override { ::operator delete(memory, alignment); }
 
+  const void* reach(const void* data, std::size_t) override { return one_process() ? data : nullptr; }
+
   /// Throws the first cause, if any rank failed: the earliest failure that is not the echo of another one.
   void rethrow() const {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -66,7 +70,8 @@ class ThreadJob final : public Job {
     bool echo = false;  ///< it says that somebody else has failed or left
   };
 
-  ThreadJob(int ranks, int cores, const Settings& settings) : Job(cores, ranks > cores, true, settings) {}
+  ThreadJob(int ranks, int cores, const Settings& settings, bool foreign)
+      : Job(cores, ranks > cores, !foreign, settings) {}
 
   static bool is_echo(const std::exception_ptr& error) {
     try {

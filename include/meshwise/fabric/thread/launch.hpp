@@ -15,6 +15,7 @@
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/launch_options.hpp"
 #include "meshwise/fabric/memory/endpoint.hpp"
+#include "meshwise/fabric/memory/progress.hpp"
 #include "meshwise/fabric/thread/job.hpp"
 #include "meshwise/schedule/settings.hpp"
 #include "meshwise/topology/topology.hpp"
@@ -34,8 +35,8 @@ void launch_threads(int ranks, const LaunchOptions& options, Program program) {
          "choose another number of ranks");
   }
   const Topology topology = topology_of("launch", ranks, options);
-  const auto job =
-      std::make_shared<ThreadJob>(ranks, options.settings ? *options.settings : Settings::from_environment());
+  const auto job = std::make_shared<ThreadJob>(
+      ranks, options.settings ? *options.settings : Settings::from_environment(), options.foreign);
   const auto world = MemoryGroup::make(job, topology, options.messages);
   enum class Start { pending, go, cancelled };
   std::atomic<Start> start{Start::pending};
@@ -44,9 +45,14 @@ void launch_threads(int ranks, const LaunchOptions& options, Program program) {
     Backoff backoff(job->crowded());
     while (start.load(std::memory_order_acquire) == Start::pending) backoff.pause();
     if (start.load(std::memory_order_acquire) == Start::cancelled) return;
+    std::unique_ptr<ProgressThread> progress;  // ends when the communicator has gone
     Communicator communicator;
     try {
-      auto endpoint = std::make_unique<MemoryEndpoint>(world, rank, rank == 0);
+      const auto agenda = std::make_shared<Agenda>(options.progress_thread);
+      if (options.progress_thread) {
+        progress = std::make_unique<ProgressThread>(agenda, 2 * ranks > job->cores(), rank);
+      }
+      auto endpoint = std::make_unique<MemoryEndpoint>(world, rank, rank == 0, agenda);
       endpoint->set_deadline(options.deadline);
       endpoint->set_axis(options.name);
       communicator = Communicator(std::move(endpoint));
@@ -86,7 +92,7 @@ void launch_threads(int ranks, const LaunchOptions& options, Program program) {
 /// ranks: 1 to 4096. program: called once per rank, at the same time, through one shared reference. Ranks that return
 /// or throw have left: whoever still waits for them gets an Error.
 /// Cost: one thread per rank. Nothing is pinned. The number of usable cores is looked up here and decides how waits
-/// spend their time, so restrict the process before. MESHWISE_ALGORITHM and MESHWISE_LANES are read here, once for all
+/// spend their time, so restrict the process before. MESHWISE_ALGORITHM, _LANES and _LOG are read here, once for all
 /// ranks and all groups that they will form (see Settings).
 /// Errors: if a rank throws, all others are aborted; when all have ended, the first cause is thrown once, as it was.
 /// `mismatch` if ranks have left a group after different calls and nothing else has shown it before.

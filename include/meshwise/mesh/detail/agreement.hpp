@@ -13,6 +13,7 @@
 #include "meshwise/collective/detail/regions.hpp"
 #include "meshwise/core/detail/list.hpp"
 #include "meshwise/core/error.hpp"
+#include "meshwise/fabric/hold.hpp"
 
 namespace meshwise::detail {
 
@@ -28,6 +29,7 @@ inline void run_uncounted(Communicator& ranks, const char* verb, Operation opera
   call.regions = Regions{&span_region, &bytes, 0, true};
   call.input = in;
   call.output = out;
+  const Hold hold(ranks.endpoint(verb).latch());
   Traffic& traffic = ranks.endpoint(verb).traffic();
   const Traffic before = traffic;
   ranks.run(call);

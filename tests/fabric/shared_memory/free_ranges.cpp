@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meshwise/fabric/shared_memory/extents.hpp"
+#include "meshwise/fabric/shared_memory/free_ranges.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,14 +8,14 @@
 
 namespace {
 
-using meshwise::detail::Extents;
+using meshwise::detail::FreeRanges;
 
 }  // namespace
 
 TEST_CASE("parts that are taken do not overlap, are aligned, and come back as one") {
   std::mt19937 random(7);
   constexpr std::uint64_t begin = 192, end = 20'000;
-  Extents extents(begin, end);
+  FreeRanges ranges(begin, end);
   std::vector<char> used(end, 0);
   struct Part {
     std::uint64_t at, bytes;
@@ -34,15 +34,15 @@ TEST_CASE("parts that are taken do not overlap, are aligned, and come back as on
     if (!parts.empty() && random() % 5 < 2) {
       const std::size_t k = random() % parts.size();
       for (std::uint64_t i = 0; i < parts[k].bytes; ++i) used[parts[k].at + i] = 0;
-      extents.put(parts[k].at, parts[k].bytes);
+      ranges.put(parts[k].at, parts[k].bytes);
       parts[k] = parts.back();
       parts.pop_back();
       continue;
     }
     const std::uint64_t bytes = 1 + random() % 900, alignment = std::uint64_t{1} << random() % 9;
     const std::uint64_t phase = random() % 3 == 0 ? random() % alignment : 0;
-    const std::uint64_t at = extents.take(bytes, alignment, phase);
-    if (at == Extents::none) {
+    const std::uint64_t at = ranges.take(bytes, alignment, phase);
+    if (at == FreeRanges::none) {
       REQUIRE_FALSE(free_run(bytes, alignment, phase));
       continue;
     }
@@ -55,25 +55,25 @@ TEST_CASE("parts that are taken do not overlap, are aligned, and come back as on
     }
     parts.push_back({at, bytes});
   }
-  for (const Part& part : parts) extents.put(part.at, part.bytes);
-  CHECK(extents.parts() == 1);
-  CHECK(extents.take(end - begin, 1, 0) == begin);
-  CHECK(extents.parts() == 0);
-  CHECK(extents.take(1, 1, 0) == Extents::none);
+  for (const Part& part : parts) ranges.put(part.at, part.bytes);
+  CHECK(ranges.parts() == 1);
+  CHECK(ranges.take(end - begin, 1, 0) == begin);
+  CHECK(ranges.parts() == 0);
+  CHECK(ranges.take(1, 1, 0) == FreeRanges::none);
 }
 
 TEST_CASE("the smallest part that fits is taken, and of an empty range nothing") {
-  Extents extents(0, 1000);
-  REQUIRE(extents.take(100, 1, 0) == 0);
-  REQUIRE(extents.take(1, 1, 0) == 100);
-  REQUIRE(extents.take(20, 1, 0) == 101);
-  REQUIRE(extents.take(1, 1, 0) == 121);
-  extents.put(0, 100);
-  extents.put(101, 20);
-  CHECK(extents.parts() == 3);
-  CHECK(extents.take(15, 1, 0) == 101);
-  CHECK(extents.take(50, 1, 0) == 0);
-  CHECK(extents.take(60, 1, 0) == 122);
-  CHECK(Extents(5, 5).take(1, 1, 0) == Extents::none);
-  CHECK(Extents(5, 3).take(1, 1, 0) == Extents::none);
+  FreeRanges ranges(0, 1000);
+  REQUIRE(ranges.take(100, 1, 0) == 0);
+  REQUIRE(ranges.take(1, 1, 0) == 100);
+  REQUIRE(ranges.take(20, 1, 0) == 101);
+  REQUIRE(ranges.take(1, 1, 0) == 121);
+  ranges.put(0, 100);
+  ranges.put(101, 20);
+  CHECK(ranges.parts() == 3);
+  CHECK(ranges.take(15, 1, 0) == 101);
+  CHECK(ranges.take(50, 1, 0) == 0);
+  CHECK(ranges.take(60, 1, 0) == 122);
+  CHECK(FreeRanges(5, 5).take(1, 1, 0) == FreeRanges::none);
+  CHECK(FreeRanges(5, 3).take(1, 1, 0) == FreeRanges::none);
 }

@@ -14,16 +14,16 @@ namespace meshwise::detail {
 /// neighbours that come back.
 ///
 /// Cost: logarithmic in the number of free parts, but for those parts that are long enough and cannot be aligned.
-class Extents {
+class FreeRanges {
  public:
   static constexpr std::uint64_t none = ~std::uint64_t{0};
 
-  Extents(std::uint64_t begin, std::uint64_t end) {
+  FreeRanges(std::uint64_t begin, std::uint64_t end) {
     if (begin < end) insert(begin, end - begin);
   }
 
-  /// The begin of a part of so many numbers, which is now taken: a multiple of alignment (a power of two) plus phase; or
-  /// `none`. Errors: std::bad_alloc, and nothing is taken.
+  /// The begin of a part of so many numbers, which is now taken: a multiple of alignment (a power of two) plus phase;
+  /// or `none`. Errors: std::bad_alloc, and nothing is taken.
   std::uint64_t take(std::uint64_t bytes, std::uint64_t alignment, std::uint64_t phase) {
     for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end(); ++it) {
       const auto [size, begin] = *it;

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+string(REPLACE "|" ";" arguments "${ARGUMENTS}")
+execute_process(COMMAND ${PROGRAM} ${arguments} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err TIMEOUT 30)
+if(NOT code EQUAL CODE)
+  message(FATAL_ERROR "exit code ${code} instead of ${CODE}\n${out}${err}")
+endif()
+if(NOT out MATCHES "${OUT}")
+  message(FATAL_ERROR "stdout does not match ${OUT}:\n${out}")
+endif()
+if(NOT err MATCHES "${ERR}")
+  message(FATAL_ERROR "stderr does not match ${ERR}:\n${err}")
+endif()
