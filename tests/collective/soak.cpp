@@ -507,7 +507,7 @@ TEST_CASE("many mixed operations of processes") {
     Setup setup;
     setup.messages = messages;
     setup.deadline = 120;
-    soak_processes(4, setup, full() ? 100000 : sanitized ? 2000 : 10000);
+    soak_processes(4, setup, full() ? 100000 : sanitized ? 1500 : 6000);
   }
 }
 
@@ -517,7 +517,7 @@ TEST_CASE("many mixed operations while progress threads go on with them") {
     setup.messages = messages;
     setup.deadline = 120;
     setup.progress_thread = true;
-    const std::uint64_t operations = full() ? 50000 : sanitized ? 1000 : 4000;
+    const std::uint64_t operations = full() ? 50000 : sanitized ? 800 : 2500;
     launch(6, setup, [&](Communicator& world) { Soak(world, 4712).run(operations); });
     soak_processes(4, setup, operations);
   }

@@ -91,8 +91,8 @@ class PlaceReader {
     return value;
   }
 
-  [[noreturn]] static void refuse_job(std::string expected, std::string found) {
-    fail(PlaceVariables::names[4], std::move(expected), std::move(found), "leave it as meshwise-run has set it");
+  [[noreturn]] static void refuse_job(const std::string& expected, const std::string& found) {
+    fail(PlaceVariables::names[4], expected, found, "leave it as meshwise-run has set it");
   }
 
   static int descriptor(std::string_view text) {

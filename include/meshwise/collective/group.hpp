@@ -284,7 +284,8 @@ class GroupTask final : public Task, private Expectation {
 /// Ordering and lifetime: the spans belong to the group from `start` until `wait` has returned; they must stay where
 /// they are as long as it is used. Messages are received by the Pending's `test` and `wait`, and meanwhile by whatever
 /// the thread that started the group waits for, on any communicator; a sender of more than 64 KiB waits for that, and a
-/// receiver that only computes keeps it waiting unless it has a progress thread. Movable, not beyond the communicator's life.
+/// receiver that only computes keeps it waiting unless it has a progress thread. Movable, not beyond the
+/// communicator's life.
 /// Errors: `invalid_argument` for a peer or a tag out of range (from `send` and `receive`), for received data that
 /// overlaps anything else, and for changes while in flight; otherwise as `send` and `receive`.
 class Group {

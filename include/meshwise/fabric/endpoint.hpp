@@ -39,9 +39,9 @@ class Sending {
 /// A collective on its way.
 ///
 /// Progress is made by `test` and `wait` of any operation of the same endpoint, by its blocking calls, and by the waits
-/// of the same thread on other endpoints of this rank, and by a progress thread if there is one; operations of one endpoint complete in the order in which they
-/// were started. Lifetime: destroying an unfinished one aborts the group and waits
-/// until nobody touches the caller's buffers any more. Must not outlive its endpoint.
+/// of the same thread on other endpoints of this rank, and by a progress thread if there is one; operations of one
+/// endpoint complete in the order in which they were started. Lifetime: destroying an unfinished one aborts the group
+/// and waits until nobody touches the caller's buffers any more. Must not outlive its endpoint.
 class Running {
  public:
   Running() = default;
@@ -104,8 +104,8 @@ struct Capabilities {
 /// poisons the group: every rank gets an Error at once or at its next call. When a call throws, no rank touches the
 /// caller's buffers any more. Ranks compare their calls; a difference is an Error that names both.
 ///
-/// Ordering and lifetime: one thread at a time uses an endpoint, but for `abort`. Destroying it tells the others that
-/// this rank has left the group.
+/// Ordering and lifetime: one thread at a time uses an endpoint, but for `abort` and, under its latch, a progress
+/// thread. Destroying it tells the others that this rank has left the group.
 class Endpoint {
  public:
   Endpoint(int rank, int size) : rank_(rank), size_(size) {}

@@ -22,3 +22,15 @@ TEST_CASE("shared bytes grow, and stay where they are as long as they suffice") 
   CHECK(bytes.data() == first);
   std::memset(bytes.take(job, 5000), 8, 5000);
 }
+
+TEST_CASE("abandoned bytes are not used again while the job lasts") {
+  ThreadJob job(1);
+  SharedBytes bytes;
+  bytes.abandon();
+  std::byte* const first = bytes.take(job, 100);
+  bytes.abandon();
+  CHECK(bytes.data() == nullptr);
+  job.sweep();
+  CHECK(bytes.take(job, 100) != first);
+  std::memset(first, 7, 100);
+}

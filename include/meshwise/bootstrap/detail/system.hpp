@@ -16,13 +16,14 @@
 namespace meshwise::detail {
 
 /// Says what the system refused and why. found: "cannot fork".
-[[noreturn]] inline void fail_by_system(const char* operation, std::string found, int error, std::string remedy) {
+[[noreturn]] inline void fail_by_system(const char* operation, const std::string& found, int error,
+                                        const std::string& remedy) {
   Report report;
   report.code = error == ENOMEM || error == EMFILE || error == ENFILE || error == EAGAIN ? Code::out_of_memory
                                                                                          : Code::unsupported;
   report.operation = operation;
-  report.found = std::move(found) + ": " + system_error(error);
-  report.remedy = std::move(remedy);
+  report.found = found + ": " + system_error(error);
+  report.remedy = remedy;
   throw Error(std::move(report));
 }
 

@@ -55,6 +55,7 @@ class MemoryMember : public MemoryReporter, protected Backlog {
     set_background(false);
     const bool thrown = std::uncaught_exceptions() > exceptions_;
     if (!thrown) take_leave();
+    if (unsettled()) context_.abandon();
     slot_.state.store(thrown ? State::unwinding : State::gone, std::memory_order_seq_cst);
     slot_.alarm.ring();
     group_->state().members.fetch_sub(1, std::memory_order_acq_rel);
@@ -476,10 +477,13 @@ class MemoryMember : public MemoryReporter, protected Backlog {
     stop(problem);
   }
 
-  [[noreturn]] void stop(Report problem) {
-    put(std::move(problem));
+  [[noreturn]] void stop(const Report& problem) {
+    put(problem);
     leave();
   }
+
+  /// Whether there is a rank, probably stopped, that may still go on with a move of an operation that has failed.
+  bool unsettled() const { return busy_ >= 0; }
 
   /// After an error: returns when nobody can touch this rank's buffers any more, nor this rank anybody's.
   void settle() noexcept {

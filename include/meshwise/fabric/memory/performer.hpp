@@ -36,6 +36,10 @@ class MemoryPerformer : public MemoryStaged {
         speaks_(speaks),
         least_(threshold_ / 2 / static_cast<std::uint64_t>(size())) {}
 
+  ~MemoryPerformer() override {
+    if (unsettled()) scratch_.abandon();
+  }
+
   std::string explain(const Question& question) override {
     Question asked = question;
     asked.shape.ranks = size();
@@ -157,17 +161,19 @@ class MemoryPerformer : public MemoryStaged {
     }
     bool foreign = false;
     for (int peer = 0; peer < size(); ++peer) {
-      foreign = foreign || (met_[static_cast<std::size_t>(peer)] == sequence_ &&
-                            is_foreign(peers_[static_cast<std::size_t>(peer)]));
+      // Whoever only gives through windows may be many small operations ahead, and its entry gone. It knew of this
+      // one's buffers, so that it has found the same.
+      foreign = foreign || (met_[static_cast<std::size_t>(peer)] == sequence_
+                                ? is_foreign(peers_[static_cast<std::size_t>(peer)])
+                                : group_->slot(peer).foreign.load(std::memory_order_acquire) == sequence_);
     }
     active_.decided = true;
     if (!foreign) {
       if (active_.plan.memory->plan.steps.empty()) publish(last_step, std::memory_order_release);
-    } else if (is_staged(*active_.call)) {
-      turn_to_windows();
-    } else {
-      turn_to_messages();
+      return true;
     }
+    slot_.foreign.store(sequence_, std::memory_order_release);
+    is_staged(*active_.call) ? turn_to_windows() : turn_to_messages();
     return true;
   }
 

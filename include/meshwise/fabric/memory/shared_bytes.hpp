@@ -31,6 +31,13 @@ class SharedBytes {
 
   std::byte* data() const { return memory_; }
 
+  /// Leaves the memory to the job, until that ends: somebody may still write into it.
+  void abandon() noexcept {
+    if (memory_ != nullptr) job_->bury(memory_, [](void*) { return false; });
+    memory_ = nullptr;
+    size_ = 0;
+  }
+
  private:
   Job* job_ = nullptr;
   std::byte* memory_ = nullptr;

@@ -37,6 +37,15 @@ struct Stage {
     stage->readers.store(ranks, std::memory_order_relaxed);
     return stage;
   }
+
+  /// To be called after `parted` has grown, or the stage been published there, both in one total order: whoever comes
+  /// second takes the ranks that have left off its readers. Nobody but who finds some touches the stage.
+  static void settle(MemorySlot& slot) {
+    Stage* const stage = slot.stage.load(std::memory_order_seq_cst);
+    if (stage == nullptr) return;
+    const int parted = slot.parted.exchange(0, std::memory_order_seq_cst);
+    if (parted > 0) stage->readers.fetch_sub(parted, std::memory_order_acq_rel);
+  }
 };
 
 static_assert(sizeof(Stage) <= Stage::header && std::is_trivially_destructible_v<Stage>);
@@ -66,8 +75,8 @@ class MemoryStaged : public MemoryDirect {
 
   ~MemoryStaged() override {
     for (int peer = 0; peer < size(); ++peer) {
-      Stage* const stage = group_->slot(peer).stage.load(std::memory_order_acquire);
-      if (stage != nullptr) stage->readers.fetch_sub(1, std::memory_order_acq_rel);
+      group_->slot(peer).parted.fetch_add(1, std::memory_order_seq_cst);
+      Stage::settle(group_->slot(peer));
     }
     Stage* const own = slot_.stage.load(std::memory_order_relaxed);
     if (own == nullptr) return;
@@ -96,7 +105,8 @@ class MemoryStaged : public MemoryDirect {
     next.cut = StageCut::of(call, next.plan->scratch_slots, window_);
     next.streaming = footprint(call) >= threshold_ && !overwrites(call);
     if (next.plan->writes && slot_.stage.load(std::memory_order_relaxed) == nullptr) {
-      slot_.stage.store(Stage::make(*group_->job(), size(), window_), std::memory_order_release);
+      slot_.stage.store(Stage::make(*group_->job(), size(), window_), std::memory_order_seq_cst);
+      Stage::settle(slot_);  // a rank that only gives may have left already
     }
     staging_ = std::move(next);
     moved_ = 0;
