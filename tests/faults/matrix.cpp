@@ -117,7 +117,8 @@ TEST_CASE("whatever ends or stops a rank, wherever it is: the others hear of it 
   Count count;
   for (int ranks = 2; ranks <= 8; ++ranks) {
     const bool few = ranks <= 4;
-    const std::uint64_t one_in = (wants_all() ? (few ? 1 : 40) : (few ? 24 : 400)) * (building::sanitized ? 10 : 1);
+    const std::uint64_t sample = wants_all() ? (few ? 1U : 40U) : (few ? 48U : 600U);
+    const std::uint64_t one_in = sample * (building::sanitized ? 10U : 1U);
     for (const Target& target : targets(ranks)) play_target(target, one_in, count);
   }
   const Surroundings after;

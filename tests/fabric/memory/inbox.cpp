@@ -63,8 +63,8 @@ TEST_CASE("a withdrawn message is passed over, and free again afterwards") {
 }
 
 TEST_CASE("envelopes are used again once their receivers are through with them") {
-  Post post;
   for (const std::size_t bytes : {0U, 100U, 3000U, 60000U, 100000U}) {
+    Post post;
     Envelope* const first = post.send(1, 7, bytes);
     std::memset(first->copy(), 1, bytes);
     Envelope* const second = post.send(1, 7, bytes);
