@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../support/launch.hpp"
+#include "../support/sanitized.hpp"
 #include "list.hpp"
 
 namespace {
@@ -39,7 +40,7 @@ class Threads final : public conformance::World {
 
 void run_list_on(bool messages, bool foreign = false) {
   Threads world(messages, foreign);
-  const conformance::Outcome outcome = conformance::run_list(world);
+  const conformance::Outcome outcome = conformance::run_list(world, foreign && building::sanitized ? 2 : 1);
   for (const std::string& failure : outcome.failures) {
     FAIL_CHECK(failure);
   }
