@@ -169,4 +169,51 @@ inline int count(const std::string& text, const std::string& part) {
   return found;
 }
 
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// The place of a text; the end where it is not.
+inline std::size_t at(const std::string& text, const std::string& part) {
+  const std::size_t place = text.find(part);
+  return place == std::string::npos ? text.size() : place;
+}
+
+inline meshwise::LauncherOptions hasty(int ranks) {
+  meshwise::LauncherOptions made = options(ranks);
+  made.grace = 0.1;
+  made.kill_after = 0.1;
+  return made;
+}
+
+/// For ranks that end by themselves, however slow the machine is.
+inline meshwise::LauncherOptions patient(int ranks) {
+  meshwise::LauncherOptions made = options(ranks);
+  made.grace = 30;
+  return made;
+}
+
+/// Writes all, as a program that does not know stdio.
+inline void put(int descriptor, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t bytes = write(descriptor, text.data() + done, text.size() - done);
+    if (bytes < 0) _exit(98);
+    done += static_cast<std::size_t>(bytes);
+  }
+}
+
+[[noreturn]] inline void stay() {
+  while (true) pause();
+}
+
+inline std::vector<std::string> lines(const std::string& text) {
+  std::vector<std::string> result;
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    const std::size_t end = text.find('\n', begin);
+    result.push_back(text.substr(begin, end == std::string::npos ? end : end - begin));
+    begin = end == std::string::npos ? text.size() : end + 1;
+  }
+  return result;
+}
+
 }  // namespace launched
