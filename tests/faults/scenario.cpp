@@ -128,7 +128,8 @@ class Buffers {
 void perform(Communicator& world, const Target& target, Buffers& b) {
   CollectiveOptions options;
   options.algorithm = target.algorithm;
-  if (target.way == Way::memory) options.lanes = 1;  // as steps_of counts
+  // As steps_of counts; and lanes only repeat the same steps, two ranks show that of all.
+  if (target.way == Way::memory || target.ranks > 2) options.lanes = 1;
   const std::size_t part = b.part;
   switch (target.operation) {
     case Operation::all_reduce: all_reduce(world, b.in, b.out, options); break;
