@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "combining.hpp"
+
+template harness::Perform harness::combining<std::int32_t>(Verb, Redop, bool);
