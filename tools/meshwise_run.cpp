@@ -29,7 +29,9 @@ Starts N processes of PROGRAM on this host, the ranks of one job, and waits for 
                         core: every rank gets its share of the processors, of whole cores while there are enough; its
                         threads share it. Two jobs that bind get the same processors: use it for one job at a time.
       --grace SECONDS   when a rank has failed, time for the others to notice and end by themselves (default 2); then
-                        they get SIGTERM, and 2 seconds later SIGKILL
+                        they get SIGTERM, and 2 seconds later SIGKILL. Not as long as a rank runs that has called
+                        shrink within that time: programs that go on without a rank, and compute for longer between
+                        two calls, need more
       --keep-going      let the others go on when a rank fails
       --timeout SECONDS longest time for the whole job; then as above, without grace (default 0: none)
       --help            this text

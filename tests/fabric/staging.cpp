@@ -44,6 +44,23 @@ void check(const StageCut& cut, std::size_t largest, std::size_t unit, int slots
 
 }  // namespace
 
+TEST_CASE("windows go by the cache of a core, within limits") {
+  for (const int ranks : {2, 3, 8, 4096}) {
+    CAPTURE(ranks);
+    const std::size_t usual = detail::stage_window(ranks);
+    CHECK(detail::stage_window(ranks, std::uint64_t{2} << 20) == usual);
+    CHECK(detail::stage_window(ranks, ~std::uint64_t{0}) >= usual);
+    std::size_t last = 0;
+    for (std::uint64_t cache = 1; cache < std::uint64_t{1} << 40; cache = cache * 3 + 1) {
+      const std::size_t window = detail::stage_window(ranks, cache);
+      CHECK(window % 128 == 0);
+      CHECK(window >= std::size_t{1} << 20);
+      CHECK(window >= last);
+      last = window;
+    }
+  }
+}
+
 TEST_CASE("chunks cover blocks of any size, and several places fit into a window") {
   for (const int ranks : {2, 3, 5, 8, 64, 1000, 4096}) {
     const std::size_t window = detail::stage_window(ranks);

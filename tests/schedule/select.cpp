@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -309,4 +310,105 @@ TEST_CASE("a hundred thousand ranks") {
   const Question question = ask(Operation::broadcast, p, 8);
   const Choice choice = selector.choose(question);
   CHECK(selector.catalogue().find(choice.algorithm).rounds(question.shape) <= 34);
+}
+
+namespace {
+
+Settings measured(std::initializer_list<SelectionRule> rules) {
+  Settings settings;
+  for (const SelectionRule& rule : rules) settings.table.rules[settings.table.size++] = rule;
+  return settings;
+}
+
+SelectionRule rule_of(Operation operation, Way way, Algorithm algorithm, int ranks, int lanes = 0,
+                      std::uint64_t from = 0, std::uint64_t to = SelectionTable::no_end) {
+  return SelectionRule{operation, way, algorithm, ranks, lanes, from, to};
+}
+
+}  // namespace
+
+TEST_CASE("a measured table chooses where the model says something else, and explain says why") {
+  const Settings settings =
+      measured({rule_of(Operation::all_reduce, Way::memory, Algorithm::ring, 4, 2, 1 << 16, 1 << 20),
+                rule_of(Operation::all_reduce, Way::messages, Algorithm::one_shot, 4)});
+  Selector plain(Topology::flat(4));
+  Selector selector(Topology::flat(4), settings);
+  Question question = ask(Operation::all_reduce, 4, 1 << 17);
+  question.memory = true;
+  CHECK(plain.choose(question).algorithm == Algorithm::direct);
+  CHECK(selector.choose(question) == Choice{Algorithm::ring, 2});
+  CHECK(says(selector.explain(question), "chosen: ring, 2 lanes: the measured table says so (MESHWISE_TUNING)"));
+  // Its range, to the byte, after others of its class have been asked for.
+  for (const std::uint64_t bytes : {std::uint64_t{65535}, std::uint64_t{1} << 20, std::uint64_t{1} << 15}) {
+    question.bytes = bytes;
+    CHECK(selector.choose(question).algorithm == Algorithm::direct);
+  }
+  question.bytes = (1 << 20) - 1;
+  CHECK(selector.choose(question).algorithm == Algorithm::ring);
+  question.memory = false;
+  CHECK(selector.choose(question).algorithm == Algorithm::one_shot);
+  question.foreign = true;  // there are no rules for that way
+  CHECK(selector.choose(question).algorithm == plain.choose(question).algorithm);
+}
+
+TEST_CASE("what the caller wants and what the settings force come before the table") {
+  Settings settings = measured({rule_of(Operation::all_reduce, Way::memory, Algorithm::ring, 4, 2)});
+  Selector selector(Topology::flat(4), settings);
+  Question question = ask(Operation::all_reduce, 4, 4096);
+  question.memory = true;
+  question.lanes = 3;
+  CHECK(selector.choose(question) == Choice{Algorithm::ring, 3});
+  question.wanted = Algorithm::circulant;
+  CHECK(selector.choose(question).algorithm == Algorithm::circulant);
+  settings.of(Operation::all_reduce).algorithm = Algorithm::two_shot;
+  Selector forced(Topology::flat(4), settings);
+  question.wanted = Algorithm::automatic;
+  CHECK(forced.choose(question).algorithm == Algorithm::two_shot);
+}
+
+TEST_CASE("a rule that cannot do a call leaves it to the model") {
+  const Settings settings = measured({rule_of(Operation::all_reduce, Way::memory, Algorithm::ring, 3),
+                                      rule_of(Operation::all_reduce, Way::messages, Algorithm::torus, 3),
+                                      rule_of(Operation::all_gather, Way::memory, Algorithm::halving_doubling, 3),
+                                      rule_of(Operation::all_to_all, Way::memory, Algorithm::bruck, 3)});
+  Selector plain(Topology::flat(3));
+  Selector selector(Topology::flat(3), settings);
+  const auto same = [&](const Question& question) {
+    CAPTURE(describe(question));
+    CHECK(selector.rule(question) == nullptr);
+    CHECK(selector.choose(question) == plain.choose(question));
+  };
+  Question question = ask(Operation::all_reduce, 3, 4096);
+  same(question);  // no torus
+  question.memory = true;
+  CHECK(selector.choose(question).algorithm == Algorithm::ring);
+  question.reproducible = true;
+  same(question);
+  question.reproducible = false;
+  question.commutative = false;
+  same(question);
+  question.commutative = true;
+  question.narrow = true;  // a ring rounds at every hop
+  same(question);
+  Question other = ask(Operation::all_to_all, 3, 4096);
+  other.memory = other.one_round = true;
+  same(other);
+  Question gather = ask(Operation::all_gather, 3, 4096);
+  gather.memory = true;
+  const bool fits = selector.catalogue().find(Algorithm::halving_doubling).supports(gather.shape);
+  CHECK((selector.rule(gather) != nullptr) == fits);
+}
+
+TEST_CASE("narrow elements: a table may choose what combines once, and whatever it likes for messages") {
+  const Settings settings = measured({rule_of(Operation::all_reduce, Way::memory, Algorithm::one_shot, 4),
+                                      rule_of(Operation::all_reduce, Way::messages, Algorithm::ring, 4),
+                                      rule_of(Operation::all_gather, Way::memory, Algorithm::ring, 4)});
+  Selector selector(Topology::flat(4), settings);
+  Question question = ask(Operation::all_reduce, 4, 4096);
+  question.narrow = true;
+  CHECK(selector.choose(question).algorithm == Algorithm::ring);
+  question.memory = true;
+  CHECK(selector.choose(question).algorithm == Algorithm::one_shot);
+  question.shape = Shape{Operation::all_gather, 4, 0, false};
+  CHECK(selector.choose(question).algorithm == Algorithm::ring);
 }

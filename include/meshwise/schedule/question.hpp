@@ -6,6 +6,7 @@
 
 #include "meshwise/schedule/algorithm.hpp"
 #include "meshwise/schedule/contract.hpp"
+#include "meshwise/schedule/selection_table.hpp"
 
 namespace meshwise {
 
@@ -19,6 +20,10 @@ struct Question {
   bool one_round = false;     ///< only schedules of at most one round without scratch
   Algorithm wanted = Algorithm::automatic;  ///< the caller's own choice
   int lanes = 0;                            ///< the caller's own choice; 0: the selector's
+  bool foreign = false;                     ///< not by memory because there are buffers that not all ranks address
+  bool narrow = false;  ///< elements round whenever a partial result of them is stored: bf16, fp16, fp8
+
+  constexpr Way way() const { return memory ? Way::memory : foreign ? Way::foreign : Way::messages; }
 };
 
 /// What to run.

@@ -22,10 +22,12 @@ namespace meshwise {
 
 /// Chooses algorithms for the ranks of one group.
 ///
-/// In this order: what the caller wants; what the settings force, if it fits; where ranks address each other's buffers
-/// and are wired alike, `direct`, which moves each byte as rarely as can be; else the cheapest prediction by `cost`
-/// among all that fit. Lanes likewise, the settings' own whatever the algorithm. An algorithm fits if it does the
-/// operation and keeps the constraints of the question.
+/// In this order: what the caller wants; what the settings force, if it fits; what their table says, if it fits; where
+/// ranks address each other's buffers and are wired alike, `direct`, which moves each byte as rarely as can be; else
+/// the cheapest prediction by `cost` among all that fit. Lanes likewise, the settings' own whatever the algorithm. An
+/// algorithm fits if it does the operation and keeps the constraints of the question. Tables are measured by time
+/// alone: between memory that ranks address, where partial results are not stored otherwise, a table has no say in
+/// sums of narrow elements unless its algorithm rounds as rarely.
 /// Constraints on the order of combination are decided by proof: `verify` on the shape itself.
 ///
 /// All ranks of a group choose alike, since nothing matters but the question, the topology and the settings: neither
@@ -38,12 +40,18 @@ class Selector {
   /// group should. budget: moves to look at for each prediction, see `cost`.
   explicit Selector(Topology topology, const Settings& settings = {}, bool speaks = false,
                     std::int64_t budget = default_walk_budget)
-      : topology_(std::move(topology)), settings_(settings), catalogue_(topology_), speaks_(speaks), budget_(budget) {}
+      : topology_(std::move(topology)), log_(settings.log), catalogue_(topology_), speaks_(speaks), budget_(budget) {
+    for (int k = 0; k < operation_count; ++k) forced_[k] = settings.forced[k];
+    for (int k = 0; k < settings.table.size; ++k) {
+      const SelectionRule& rule = settings.table.rules[k];
+      if (settings.table.group_size(rule.operation, rule.way, topology_.ranks()) != rule.ranks) continue;
+      if (rule.decides()) rules_.push_back(rule);
+    }
+  }
   Selector(const Selector&) = delete;
   Selector& operator=(const Selector&) = delete;
 
   const Topology& topology() const { return topology_; }
-  const Settings& settings() const { return settings_; }
   const Catalogue& catalogue() const { return catalogue_; }
 
   /// Errors: `invalid_argument` for a shape of another group, or if the wanted algorithm does not fit; `unsupported` if
@@ -56,6 +64,20 @@ class Selector {
     const Choice choice = decide(question).choice;
     memo_.keep(question, choice);
     return choice;
+  }
+
+  /// What the table decides for a question, if it fits; null if that is nothing. What the caller wants and what the
+  /// settings force comes before it. Valid as long as the selector.
+  const SelectionRule* rule(const Question& question) {
+    for (const SelectionRule& one : rules_) {
+      if (one.operation != question.shape.operation || one.way != question.way()) continue;
+      if (question.bytes < one.from || (question.bytes >= one.to && one.to != SelectionTable::no_end)) continue;
+      if (whole_refusal(one.algorithm, question) != nullptr) return nullptr;
+      const bool once = !question.narrow || one.way == Way::messages || !combines(question.shape.operation) ||
+                        prove(one.algorithm, question.shape).canonical;
+      return once ? &one : nullptr;
+    }
+    return nullptr;
   }
 
   /// A table in text: every algorithm with its prediction for the size class of the question, or why it is out; what is
@@ -112,14 +134,18 @@ class Selector {
   }
 
   int wanted_lanes(const Question& question) const {
-    return question.lanes > 0 ? question.lanes : settings_.of(question.shape.operation).lanes;
+    return question.lanes > 0 ? question.lanes : forced(question).lanes;
   }
 
-  /// One algorithm with its lanes; predicted only if there is something to choose.
-  Decision single(Algorithm algorithm, const Question& question, const char* reason) const {
+  const Settings::Forced& forced(const Question& question) const {
+    return forced_[static_cast<std::size_t>(question.shape.operation)];
+  }
+
+  /// One algorithm with its lanes; predicted only if there is something to choose. lanes: where nobody asks for others.
+  Decision single(Algorithm algorithm, const Question& question, const char* reason, int lanes = 0) const {
     detail::Candidate one;
     one.algorithm = algorithm;
-    one.lanes = wanted_lanes(question);
+    one.lanes = wanted_lanes(question) > 0 ? wanted_lanes(question) : lanes;
     const AnyGenerator generator = catalogue_.find(algorithm);
     if (one.lanes == 0 && generator.rounds(question.shape) < 2) one.lanes = 1;
     if (one.lanes == 0) {
@@ -153,12 +179,16 @@ class Selector {
       }
       return single(question.wanted, question, "the caller wants it");
     }
-    const Algorithm forced = settings_.of(question.shape.operation).algorithm;
-    const bool misfit = forced != Algorithm::automatic && whole_refusal(forced, question) != nullptr;
-    if (forced != Algorithm::automatic && !misfit)
-      return single(forced, question, "the settings force it (MESHWISE_ALGORITHM)");
-    Decision decision = unforced(question);
-    if (misfit) report(forced, decision.choice.algorithm, question);
+    const Algorithm imposed = forced(question).algorithm;
+    const bool misfit = imposed != Algorithm::automatic && whole_refusal(imposed, question) != nullptr;
+    if (imposed != Algorithm::automatic && !misfit)
+      return single(imposed, question, "the settings force it (MESHWISE_ALGORITHM)");
+    const SelectionRule* const measured = rule(question);
+    const Decision decision =
+        measured == nullptr
+            ? unforced(question)
+            : single(measured->algorithm, question, "the measured table says so (MESHWISE_TUNING)", measured->lanes);
+    if (misfit) report(imposed, decision.choice.algorithm, question);
     return decision;
   }
 
@@ -216,15 +246,17 @@ class Selector {
   void report(Algorithm forced, Algorithm chosen, const Question& question) {
     bool& said = said_[static_cast<std::size_t>(question.shape.operation)];
     if (speaks_ && !said) {
-      detail::Log(settings_.log)
-          .write(LogLevel::warning, std::string("MESHWISE_ALGORITHM: ") + algorithm_name(forced) + " does not fit " +
-                                        describe(question) + "; " + algorithm_name(chosen) + " takes its place");
+      detail::Log(log_).write(LogLevel::warning, std::string("MESHWISE_ALGORITHM: ") + algorithm_name(forced) +
+                                                     " does not fit " + describe(question) + "; " +
+                                                     algorithm_name(chosen) + " takes its place");
     }
     said = true;
   }
 
   Topology topology_;
-  Settings settings_;
+  Settings::Forced forced_[static_cast<std::size_t>(operation_count)];
+  LogLevel log_;
+  detail::List<SelectionRule> rules_;  ///< of the table, those for groups of this size
   Catalogue catalogue_;
   bool speaks_;
   std::int64_t budget_;
@@ -236,7 +268,10 @@ class Selector {
 inline std::string Selector::explain(const Question& question) {
   const Decision decision = decide(question);
   std::string text = describe(question) + ", " + std::to_string(question.bytes) + " bytes (as " +
-                     std::to_string(bytes(question)) + ")" + (question.memory ? ", by memory\n" : ", by messages\n");
+                     std::to_string(bytes(question)) + ")" +
+                     (question.memory    ? ", by memory\n"
+                      : question.foreign ? ", by messages between foreign buffers\n"
+                                         : ", by messages\n");
   const auto line = [&text](const char* format, auto... values) {
     char buffer[160];
     std::snprintf(buffer, sizeof buffer, format, values...);

@@ -7,10 +7,12 @@
 #include <string>
 #include <string_view>
 
+#include "meshwise/core/detail/mix.hpp"
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/log.hpp"
 #include "meshwise/schedule/algorithm.hpp"
 #include "meshwise/schedule/contract.hpp"
+#include "meshwise/schedule/selection_table.hpp"
 
 namespace meshwise {
 
@@ -40,9 +42,9 @@ constexpr bool parse(std::string_view name, Operation& operation) {
   return false;
 }
 
-/// What is forced upon the selector, by operation, and how much the job says. Read once by whoever makes the world and
-/// shared with all ranks: if ranks read their own environments, two of them could choose differently and wait for each
-/// other for ever.
+/// What is forced upon the selector, by operation, what has been measured for it, and how much the job says. Read once
+/// by whoever makes the world and shared with all ranks: if ranks read their own environments, two of them could choose
+/// differently and wait for each other for ever.
 struct Settings {
   struct Forced {
     Algorithm algorithm = Algorithm::automatic;  ///< automatic: nothing is forced
@@ -53,6 +55,9 @@ struct Settings {
 
   Forced forced[static_cast<std::size_t>(operation_count)];
   LogLevel log = LogLevel::warning;
+  SelectionTable table;     ///< empty: those who start ranks read the one that MESHWISE_TUNING names
+  std::uint64_t cache = 0;  ///< bytes of a core's second-level cache, which decide about windows; 0: those who start
+                            ///< ranks look it up
 
   constexpr const Forced& of(Operation operation) const { return forced[static_cast<std::size_t>(operation)]; }
   constexpr Forced& of(Operation operation) { return forced[static_cast<std::size_t>(operation)]; }
@@ -92,14 +97,14 @@ struct Settings {
     return settings;
   }
 
-  /// The same for settings that force the same, on all machines.
+  /// The same for settings that force the same, by the same table, on all machines.
   constexpr std::uint64_t signature() const {
     std::uint64_t hash = 0xcbf29ce484222325;
     for (const Forced& one : forced) {
       hash = (hash ^ static_cast<std::uint64_t>(one.algorithm)) * 0x100000001b3;
       hash = (hash ^ static_cast<std::uint64_t>(one.lanes)) * 0x100000001b3;
     }
-    return hash;
+    return table.empty() ? hash : detail::mix(hash, table.signature());
   }
 
   friend bool operator==(const Settings&, const Settings&) = default;

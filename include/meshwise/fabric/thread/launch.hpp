@@ -17,7 +17,7 @@
 #include "meshwise/fabric/memory/endpoint.hpp"
 #include "meshwise/fabric/memory/progress.hpp"
 #include "meshwise/fabric/thread/job.hpp"
-#include "meshwise/schedule/settings.hpp"
+#include "meshwise/fabric/tuning/job_settings.hpp"
 #include "meshwise/topology/topology.hpp"
 
 namespace meshwise {
@@ -35,8 +35,7 @@ void launch_threads(int ranks, const LaunchOptions& options, Program program) {
          "choose another number of ranks");
   }
   const Topology topology = topology_of("launch", ranks, options);
-  const auto job = std::make_shared<ThreadJob>(
-      ranks, options.settings ? *options.settings : Settings::from_environment(), options.foreign);
+  const auto job = std::make_shared<ThreadJob>(ranks, job_settings(options, "thread", usable_cores()), options.foreign);
   const auto world = MemoryGroup::make(job, topology, options.messages);
   enum class Start { pending, go, cancelled };
   std::atomic<Start> start{Start::pending};
@@ -92,8 +91,8 @@ void launch_threads(int ranks, const LaunchOptions& options, Program program) {
 /// ranks: 1 to 4096. program: called once per rank, at the same time, through one shared reference. Ranks that return
 /// or throw have left: whoever still waits for them gets an Error.
 /// Cost: one thread per rank. Nothing is pinned. The number of usable cores is looked up here and decides how waits
-/// spend their time, so restrict the process before. MESHWISE_ALGORITHM, MESHWISE_LANES and MESHWISE_LOG are read here,
-/// once for all ranks and all groups that they will form (see Settings).
+/// spend their time, so restrict the process before. MESHWISE_ALGORITHM, MESHWISE_LANES, MESHWISE_TUNING and
+/// MESHWISE_LOG are read here, once for all ranks and all groups that they will form (see Settings).
 /// Errors: if a rank throws, all others are aborted; when all have ended, the first cause is thrown once, as it was.
 /// `mismatch` if ranks have left a group after different calls and nothing else has shown it before.
 /// `invalid_argument` for an impossible number of ranks, another one than the topology has, or an environment that does

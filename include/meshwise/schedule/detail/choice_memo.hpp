@@ -50,15 +50,19 @@ class ChoiceMemo {
 
   static std::size_t hash(std::uint64_t key) { return static_cast<std::size_t>(key * 0x9e3779b97f4a7c15 >> 32) % size; }
 
-  /// A question in 63 bits. What is out of range is cut off or shares a key with nothing that can be chosen.
+  /// A question in 64 bits, never all of them set: there are fewer operations. What is out of range is cut off or
+  /// shares a key with nothing that can be chosen.
   static std::uint64_t pack(const Question& question) {
+    constexpr std::uint64_t largest = ~std::uint64_t{0} >> 1;  // of the last class but one: nobody has so many bytes
     std::uint64_t key = 0;
     const auto put = [&key](int bits, std::uint64_t value) { key = key << bits | (value & ((1ULL << bits) - 1)); };
     put(31, static_cast<std::uint64_t>(question.shape.root));
     put(4, static_cast<std::uint64_t>(question.shape.operation));
     put(1, question.shape.in_place);
-    put(7, static_cast<std::uint64_t>(size_class(question.bytes)));
+    put(6, static_cast<std::uint64_t>(size_class(question.bytes < largest ? question.bytes : largest)));
     put(1, question.memory);
+    put(1, question.foreign);
+    put(1, question.narrow);
     put(1, question.commutative);
     put(1, question.reproducible);
     put(1, question.one_round);
