@@ -4,15 +4,23 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <tuple>
 
 #include "all_shapes.hpp"
 #include "dice.hpp"
+#include "meshwise/schedule/circulant.hpp"
 #include "meshwise/schedule/direct.hpp"
+#include "meshwise/schedule/double_tree.hpp"
+#include "meshwise/schedule/halving_doubling.hpp"
 #include "meshwise/schedule/one_shot.hpp"
+#include "meshwise/schedule/pairwise.hpp"
+#include "meshwise/schedule/recursive_doubling.hpp"
 #include "meshwise/schedule/ring.hpp"
+#include "meshwise/schedule/scatter_all_gather.hpp"
+#include "meshwise/schedule/staged.hpp"
 #include "meshwise/schedule/two_shot.hpp"
 #include "proxy.hpp"
 
@@ -286,12 +294,40 @@ TEST_CASE("stored partial sums are a left fold, but not the canonical one; in sc
     }
     return verify(result);
   };
-  CHECK((left(false).left_fold_in_rank_order && left(false).canonical));
-  CHECK((left(true).left_fold_in_rank_order && !left(true).canonical));
+  CHECK((left(false).left_fold_in_rank_order && left(false).canonical && left(false).roundings == 1));
+  CHECK((left(true).left_fold_in_rank_order && !left(true).canonical && left(true).roundings == 2));
   const Schedule steps = materialise<Direct>(Shape{Operation::inclusive_scan, 4, 0, false});
-  CHECK((verify(steps).left_fold_in_rank_order && verify(steps).canonical));
+  CHECK((verify(steps).left_fold_in_rank_order && verify(steps).canonical && verify(steps).roundings == 3));
   const Schedule at_once = materialise<OneShot>(Shape{Operation::inclusive_scan, 4, 0, false});
-  CHECK((verify(at_once).left_fold_in_rank_order && !verify(at_once).canonical));
+  CHECK((verify(at_once).left_fold_in_rank_order && !verify(at_once).canonical && verify(at_once).roundings == 1));
+}
+
+TEST_CASE("a contribution is rounded as often as the documentation of the verbs says") {
+  for (const int p : {1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33}) {
+    CAPTURE(p);
+    const int most = p < 2 ? 0 : static_cast<int>(std::bit_width(static_cast<unsigned>(p - 1)));  // ceil(lg p)
+    const auto roundings = [&](const auto& generator, Operation operation) {
+      return verify(generator, Shape{operation, p, 0, false}).roundings;
+    };
+    for (const Operation operation : {Operation::all_reduce, Operation::reduce_scatter, Operation::reduce}) {
+      CHECK(roundings(Direct{}, operation) == (p > 1 ? 1 : 0));
+      CHECK(roundings(Staged{}, operation) == (p > 1 ? 1 : 0));
+      CHECK(roundings(Ring{}, operation) == p - 1);
+      CHECK(roundings(HalvingDoubling{}, operation) == most);
+    }
+    CHECK(roundings(OneShot{}, Operation::all_reduce) == (p > 1 ? 1 : 0));
+    CHECK(roundings(TwoShot{}, Operation::all_reduce) == (p > 1 ? 1 : 0));
+    CHECK(roundings(RecursiveDoubling{}, Operation::all_reduce) == most);
+    CHECK(roundings(Circulant{}, Operation::all_reduce) == most);
+    CHECK(roundings(DoubleTree{}, Operation::all_reduce) <= most);
+    CHECK(roundings(DoubleTree{}, Operation::reduce) <= most + 1);
+    CHECK(roundings(Pairwise{}, Operation::reduce_scatter) == p - 1);
+    CHECK(roundings(ScatterAllGather{}, Operation::reduce) == most);
+    CHECK(roundings(Direct{}, Operation::inclusive_scan) == p - 1);
+    CHECK(roundings(RecursiveDoubling{}, Operation::inclusive_scan) == most);
+    CHECK(roundings(OneShot{}, Operation::inclusive_scan) == (p > 1 ? 1 : 0));
+    CHECK(roundings(Direct{}, Operation::all_gather) == 0);
+  }
 }
 
 TEST_CASE("replicas are identical if their trees differ in the order of pairs at most") {

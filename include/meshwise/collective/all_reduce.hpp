@@ -47,10 +47,23 @@ struct AllReduceRule {
 /// converted back: bf16 in f32 is the sum in fp32, rounded once, whatever the algorithm.
 /// Cost per rank: 2(p - 1)/p N elements of traffic. Synchronises all ranks. No allocation once calls of this kind and
 /// size have been made; a wire element or a factor takes staging memory as large as the buffers.
-/// Ordering: all ranks get the same bits. With the direct algorithm, and with options.reproducible, element i is
-/// ((x0 op x1) op x2) ... in rank order; with others in an order that depends on the block that i is in. Blocks: part k
-/// of p begins at floor(k N / p). On return the spans are the caller's again. A group of one does what the combination
-/// says of one contribution: a copy, times the factor, or a truth value.
+/// Ordering: all ranks get the same bits, those of NaN and the sign of zero too. With the direct algorithm, and with
+/// options.reproducible, element i is ((x0 op x1) op x2) ... in rank order; with others in an order that depends on the
+/// block that i is in. Blocks: part k of p begins at floor(k N / p). On return the spans are the caller's again. A
+/// group of one does what the combination says of one contribution: a copy, times the factor, or a truth value.
+/// Accuracy of sums: a move adds in fp32 (bf16, fp16, fp8) or in the element type (f32, f64), and rounds to the element
+/// type when it stores its result. If a contribution goes through at most h such moves,
+///     |result - exact| <= ((1 + u)^h (1 + v)^(p - 1) - 1) (|x0| + |x1| + ...), about (h u + (p - 1) v) times that sum,
+/// where u is 2^-8 for bf16, 2^-11 for fp16, 2^-4 for f8e4m3, 2^-3 for f8e5m2, 0 for f32 and f64; v is 2^-24, 2^-53 for
+/// f64. h is 1, so that the result is off by no more than half its last place and the fp32 sum's own error, wherever
+/// one rank combines all contributions at once: between threads or processes that share memory, in the caller's buffers
+/// or through the library's, unless an algorithm, lanes or a topology with levels is given; for direct, one_shot and
+/// two_shot; with options.reproducible. Where partial results travel as the elements they are, each hop rounds:
+/// h = p - 1 for ring; ceil(lg p) at most for recursive_doubling, halving_doubling, circulant and double_tree;
+/// Verdict::roundings of any schedule. By messages the library takes what is fastest, h <= p - 1: say reproducible, or
+/// let f32 travel, options.wire = ElementKind::f32, for which the bound has (1 + u) (1 + v)^(h + p - 1). A partial
+/// result that is stored and exceeds all elements becomes infinite (f8e4m3: NaN). Average adds one rounding in the type
+/// that adds or, where sums are stored before they are divided, in the element type.
 /// Errors: `invalid_argument` for spans of different sizes, null or partly overlapping, and for options that do not fit
 /// (before anything is sent, the communicator stays usable); `mismatch`, `timed_out`, `aborted`, `peer_left` (which
 /// poison it).

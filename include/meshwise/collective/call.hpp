@@ -64,8 +64,8 @@ struct CollectiveOptions {
   double deadline = -1;       ///< seconds that this call may wait, 0 for ever; negative: the communicator's deadline
   int lanes = 0;              ///< slices that pass through the schedule one behind the other; 0: the selector's choice
   Wire wire = {};             ///< floating-point data is converted on the way, and combined as that type is
-  bool reproducible = false;  ///< combine in rank order: the bits depend neither on size nor on algorithm (which NaN
-                              ///< comes out of several is unspecified)
+  bool reproducible = false;  ///< combine in rank order, all contributions at once: the bits depend neither on size nor
+                              ///< on algorithm, and narrow floats are rounded once
   double factor = 1;          ///< PreMultipliedSum: what this rank's values are multiplied by
   /// A schedule of the caller's own, instead of an algorithm: AnyGenerator(star), which must outlive the call, or
   /// AnyGenerator::of<Star>(). Ranks compare its name and, if it has parameters, its description (see Generator).

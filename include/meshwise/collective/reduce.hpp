@@ -54,6 +54,8 @@ struct ReduceRule {
 /// Cost: (p - 1) N elements are received, all ranks together; volume counts them at the root.
 /// Ordering: element i is combined in rank order by the direct algorithm and with options.reproducible. On return the
 /// spans are the caller's again.
+/// Accuracy: as all_reduce, with h = ceil(lg p) for binomial and scatter_all_gather, less for knomial, one more for
+/// double_tree.
 /// Errors: `invalid_argument` for a root outside of the group; otherwise as all_reduce.
 template <class... Choices, detail::Readable In, detail::Writable Out>
   requires detail::Matching<In, Out> && detail::Reducing<detail::item_t<Out>, Choices...>

@@ -62,7 +62,8 @@ struct ReduceScatterRule {
 /// truly in place; spans that coincide are then served by a copy of the input.
 /// Cost per rank: receives p - 1 times its block. Synchronises the ranks. A wire element or a factor takes staging
 /// memory as large as the buffers.
-/// Ordering: as all_reduce, whose block r this is, bit for bit with the same algorithm.
+/// Ordering, accuracy: as all_reduce, whose block r this is, bit for bit with the same algorithm. For pairwise h is
+/// p - 1.
 /// Errors: as all_reduce; sizes that do not fit are named with the ones that do.
 template <class... Choices, detail::Readable In, detail::Writable Out>
   requires detail::Matching<In, Out> && detail::Reducing<detail::item_t<Out>, Choices...>

@@ -57,6 +57,8 @@ using ExclusiveScanRule = ScanRule<Operation::exclusive_scan, Choices...>;
 /// Ordering: contributions are combined in rank order, so that a reduction need not be commutative; associated as the
 /// algorithm does. On return the spans are the caller's again. Rank 0 gets what the combination says of one
 /// contribution.
+/// Accuracy: as all_reduce for the r + 1 contributions of rank r. The prefix of a rank is what the next one goes on
+/// from, rounded: h = r, with options.reproducible too; ceil(lg (r + 1)) for recursive_doubling, 1 for one_shot.
 /// Errors: as all_reduce.
 template <class... Choices, detail::Readable In, detail::Writable Out>
   requires detail::Matching<In, Out> && detail::Scanning<detail::item_t<Out>, Choices...>

@@ -26,7 +26,11 @@ namespace meshwise {
 /// Cost: each source is read once and each destination written once; no allocation; no synchronisation, except that
 /// streaming stores are ordered before everything that follows the call.
 /// Order: a destination may be a source or another destination, exactly; partial overlap is undefined. The bits depend
-/// neither on the processor nor on `streaming`, count or alignment (which NaN comes out of several is unspecified).
+/// neither on the processor nor on `streaming`, count or alignment, nor on where an element stands. That includes NaN:
+/// a sum or a product that is NaN is quiet and has the bits of all NaN that went into it, or is the default NaN if
+/// there were none; only of operations of the user's own it is unspecified which NaN comes out of several.
+/// Accuracy: |result - exact| <= u |result| + (sources - 1) v (|from[0][i]| + |from[1][i]| + ...) for sums, to first
+/// order, with u and v as all_reduce has them.
 /// Errors: fewer than 1 source. A count or a number of destinations of 0 does nothing.
 using Reduce = void (*)(std::size_t count, const void* const* from, int sources, void* const* to, int destinations,
                         bool streaming);

@@ -97,7 +97,7 @@ struct Product {
 };
 
 /// The smaller of a and b. NaN if either is NaN, -0 is smaller than +0, and the arguments may be exchanged without
-/// changing a bit. Which NaN it is remains unspecified.
+/// changing a bit: a NaN has the bits of both arguments.
 struct Min {
   static constexpr const char* name = reduction_name(ReductionKind::min);
   static constexpr ReductionKind kind = ReductionKind::min;
@@ -119,7 +119,7 @@ struct Min {
 };
 
 /// The larger of a and b. NaN if either is NaN, +0 is larger than -0, and the arguments may be exchanged without
-/// changing a bit. Which NaN it is remains unspecified.
+/// changing a bit: a NaN has the bits of both arguments.
 struct Max {
   static constexpr const char* name = reduction_name(ReductionKind::max);
   static constexpr ReductionKind kind = ReductionKind::max;

@@ -79,6 +79,9 @@ struct Verdict {
   /// brackets and the same moves, the first two operands of a move taken as a pair without order. So the bits are the
   /// same on all ranks, for a reduction that commutes; for another one `in_rank_order` leaves no pair to exchange.
   bool identical_on_all_ranks = false;
+  /// The most moves that combine on the way of a contribution to an output. So often it is rounded to the element type,
+  /// where results are stored; see all_reduce for what that does to sums of bf16, fp16 and fp8.
+  int roundings = 0;
   int rounds = 0;
   std::int64_t moves = 0;
   Count read;                 ///< blocks that moves read from ranks other than their performer

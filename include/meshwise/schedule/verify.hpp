@@ -64,6 +64,7 @@ constexpr void check_outputs(const Shape& shape, const Memory& memory, Verdict& 
         checked = wanted;
       }
       if (!combined) continue;
+      verdict.roundings = verdict.roundings > symbols.depth(value) ? verdict.roundings : symbols.depth(value);
       in_order = in_order && symbols.ascending(value);
       left = left && symbols.left_fold(value);
       canonical = canonical && (scan ? symbols.stepwise(value) : symbols.at_once(value));

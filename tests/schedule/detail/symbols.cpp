@@ -86,6 +86,8 @@ TEST_CASE("a fold at once, one step by step, and others") {
   CHECK((!symbols.at_once(steps) && symbols.stepwise(steps) && symbols.left_fold(steps)));
   const int right = symbols.combination({a, symbols.combination({b, c})});
   CHECK((!symbols.at_once(right) && !symbols.stepwise(right)));
+  CHECK((symbols.depth(a) == 0 && symbols.depth(pair) == 1 && symbols.depth(flat) == 1));
+  CHECK((symbols.depth(steps) == 2 && symbols.depth(right) == 2));
 }
 
 TEST_CASE("equal combinations are one value, and pairs have no order in the form") {

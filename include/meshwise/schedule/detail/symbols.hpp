@@ -111,6 +111,9 @@ class Symbols {
   /// Whether the contributors, in order of combination, ascend; then none of them is there twice.
   constexpr bool ascending(int value) const { return at(value).ascending; }
 
+  /// The most combinations that a contribution goes through, one inside the other.
+  constexpr int depth(int value) const { return at(value).depth; }
+
   /// The first and the last contributor in order of combination.
   constexpr int first_rank(int value) const { return at(value).first_rank; }
   constexpr int last_rank(int value) const { return at(value).last_rank; }
@@ -145,6 +148,7 @@ class Symbols {
     int first_rank = -1;
     int last_rank = -1;
     int form = -1;
+    int depth = 0;
     bool left_fold = true;
     bool stepwise = true;
     bool at_once = true;
@@ -165,10 +169,12 @@ class Symbols {
       const Value& next = at(operands[i]);
       parts_.push_back(operands[i]);
       result.leaves = result.leaves + next.leaves < most_leaves ? result.leaves + next.leaves : most_leaves;
+      if (next.depth > result.depth) result.depth = next.depth;
       if (next.leaves != 1) result.left_fold = result.stepwise = result.at_once = false;
       result.ascending = result.ascending && next.ascending && result.last_rank < next.first_rank;
       result.last_rank = next.last_rank;
     }
+    ++result.depth;
     values_.push_back(result);
     return count() - 1;
   }
