@@ -9,6 +9,7 @@ set(MESHWISE_HEADERS
   include/meshwise/bootstrap/detail/pressure.hpp
   include/meshwise/bootstrap/detail/printer.hpp
   include/meshwise/bootstrap/detail/process_job.hpp
+  include/meshwise/bootstrap/detail/recovery.hpp
   include/meshwise/bootstrap/detail/running_job.hpp
   include/meshwise/bootstrap/detail/signal_inbox.hpp
   include/meshwise/bootstrap/detail/system.hpp
@@ -100,6 +101,7 @@ set(MESHWISE_HEADERS
   include/meshwise/core/split.hpp
   include/meshwise/core/virtual_clock.hpp
   include/meshwise/core/wait.hpp
+  include/meshwise/core/yield_cost.hpp
   include/meshwise/fabric/delaying/delayed.hpp
   include/meshwise/fabric/delaying/delays.hpp
   include/meshwise/fabric/delaying/endpoint.hpp
@@ -113,6 +115,7 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/launch_options.hpp
   include/meshwise/fabric/memory/agenda.hpp
   include/meshwise/fabric/memory/alarm.hpp
+  include/meshwise/fabric/memory/attached.hpp
   include/meshwise/fabric/memory/cores.hpp
   include/meshwise/fabric/memory/direct.hpp
   include/meshwise/fabric/memory/endpoint.hpp
@@ -123,6 +126,7 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/memory/job.hpp
   include/meshwise/fabric/memory/mail.hpp
   include/meshwise/fabric/memory/member.hpp
+  include/meshwise/fabric/memory/mutex_latch.hpp
   include/meshwise/fabric/memory/notes.hpp
   include/meshwise/fabric/memory/performer.hpp
   include/meshwise/fabric/memory/poison.hpp
@@ -150,6 +154,7 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/shared_memory/job.hpp
   include/meshwise/fabric/shared_memory/join.hpp
   include/meshwise/fabric/shared_memory/memory_file.hpp
+  include/meshwise/fabric/shared_memory/page_exchange.hpp
   include/meshwise/fabric/shared_memory/places.hpp
   include/meshwise/fabric/shared_memory/processors.hpp
   include/meshwise/fabric/shared_memory/registration.hpp
@@ -160,6 +165,9 @@ set(MESHWISE_HEADERS
   include/meshwise/fabric/streaming.hpp
   include/meshwise/fabric/thread/job.hpp
   include/meshwise/fabric/thread/launch.hpp
+  include/meshwise/fabric/tuning/fingerprint.hpp
+  include/meshwise/fabric/tuning/job_settings.hpp
+  include/meshwise/fabric/tuning/selection_file.hpp
   include/meshwise/fabric/wrapping.hpp
   include/meshwise/layout/axis.hpp
   include/meshwise/layout/describe.hpp
@@ -253,6 +261,7 @@ set(MESHWISE_HEADERS
   include/meshwise/schedule/scatter_all_gather.hpp
   include/meshwise/schedule/schedule.hpp
   include/meshwise/schedule/select.hpp
+  include/meshwise/schedule/selection_table.hpp
   include/meshwise/schedule/settings.hpp
   include/meshwise/schedule/staged.hpp
   include/meshwise/schedule/torus.hpp

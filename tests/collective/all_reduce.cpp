@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "../support/sanitized.hpp"
 #include "meshwise/schedule/direct.hpp"
 #include "meshwise/schedule/ring.hpp"
 #include "support.hpp"
@@ -55,7 +56,8 @@ void reduce_all() {
     on_both(ranks, [&](Communicator& communicator) {
       Draw draw(static_cast<std::uint64_t>(ranks));
       for (const std::size_t size : sizes) {
-        const std::uint64_t step = full() ? 1 : size <= 64 ? 3 : size <= 1000 ? 7 : 16;
+        const std::uint64_t usual = size <= 64 ? 3 : size <= 1000 ? 7 : 16;
+        const std::uint64_t step = full() ? 1 : building::sanitized ? 3 * usual : usual;
         for (std::uint64_t k = draw(step); k < 16; k += step) {
           const Algorithm algorithm = algorithms[k % 2];
           const bool in_place = k / 2 % 2 == 1;

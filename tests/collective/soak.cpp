@@ -496,7 +496,7 @@ void soak_processes(int ranks, const Setup& setup, std::uint64_t operations) {
   munmap(memory, sizeof(Board));
 }
 
-std::uint64_t number_of_operations() { return full() ? 100000 : sanitized ? 8000 : 40000; }
+std::uint64_t number_of_operations() { return full() ? 100000 : sanitized ? 3000 : 40000; }
 
 }  // namespace
 
@@ -507,7 +507,7 @@ TEST_CASE("many mixed operations of processes") {
     Setup setup;
     setup.messages = messages;
     setup.deadline = 120;
-    soak_processes(4, setup, full() ? 100000 : sanitized ? 1500 : 6000);
+    soak_processes(4, setup, full() ? 100000 : sanitized ? 600 : 6000);
   }
 }
 
@@ -517,7 +517,7 @@ TEST_CASE("many mixed operations while progress threads go on with them") {
     setup.messages = messages;
     setup.deadline = 120;
     setup.progress_thread = true;
-    const std::uint64_t operations = full() ? 50000 : sanitized ? 800 : 2500;
+    const std::uint64_t operations = full() ? 50000 : sanitized ? 400 : 2500;
     launch(6, setup, [&](Communicator& world) { Soak(world, 4712).run(operations); });
     soak_processes(4, setup, operations);
   }
@@ -528,7 +528,7 @@ TEST_CASE("mixed operations of many more ranks than cores") {
     Setup setup;
     setup.messages = messages;
     setup.deadline = 120;
-    const std::uint64_t operations = full() ? 5000 : sanitized ? 100 : 400;
+    const std::uint64_t operations = full() ? 5000 : sanitized ? 60 : 400;
     launch(16, setup, [&](Communicator& world) { Soak(world, 4713).run(operations); });
     soak_processes(16, setup, operations);
   }

@@ -5,7 +5,6 @@
 #include <array>
 #include <map>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "ask.hpp"
@@ -291,7 +290,24 @@ bool draw(Dice& dice, Case& c, std::size_t first, std::size_t second) {
   return true;
 }
 
+/// Two factors and their values.
 using Pair = std::array<std::uint8_t, 4>;
+
+/// Which pairs there are already. Flat: it is asked millions of times.
+class Pairs {
+ public:
+  void add(const Pair& pair) { there_[place_of(pair)] = 1; }
+  bool has(const Pair& pair) const { return there_[place_of(pair)] != 0; }
+
+ private:
+  static constexpr std::size_t most = std::tuple_size_v<decltype(FactorText::values)>;
+
+  static std::size_t place_of(const Pair& pair) {
+    return ((pair[0] * most + pair[1]) * factor_count + pair[2]) * most + pair[3];
+  }
+
+  std::vector<std::uint8_t> there_ = std::vector<std::uint8_t>(factor_count * most * factor_count * most);
+};
 
 template <class F>
 void for_pairs(const Case& c, const F& visit) {
@@ -310,16 +326,20 @@ std::vector<Case> covering_sample(std::uint64_t seed) {
   std::vector<Case> sample;
   Dice dice(seed);
   for (int verb = 0; verb < levels(operation); ++verb) {
-    std::set<Pair> covered;
-    std::set<std::pair<std::size_t, std::uint8_t>> refused;
+    Pairs covered;
+    Pairs refused;  // of a factor with itself
     const auto add = [&](const Case& c) {
-      for_pairs(c, [&](const Pair& pair) { covered.insert(pair); });
+      for_pairs(c, [&](const Pair& pair) { covered.add(pair); });
       sample.push_back(c);
     };
     const auto refusal = [&](const Case& c) {
       bool fresh = false;
       for (std::size_t factor = algorithm; factor < factor_count; ++factor) {
-        if (c.matters[factor] && refused.emplace(factor, c.value[factor]).second) fresh = true;
+        const auto where = static_cast<std::uint8_t>(factor);
+        const Pair itself{where, c.value[factor], where, c.value[factor]};
+        if (!c.matters[factor] || refused.has(itself)) continue;
+        refused.add(itself);
+        fresh = true;
       }
       if (fresh) sample.push_back(c);
     };
@@ -347,7 +367,7 @@ std::vector<Case> covering_sample(std::uint64_t seed) {
           for (const int k : hopeful[b]) {
             const Pair pair{static_cast<std::uint8_t>(a), static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(b),
                             static_cast<std::uint8_t>(k)};
-            if (covered.count(pair) != 0) continue;
+            if (covered.has(pair)) continue;
             Case best;
             std::size_t most = 0;
             int found = 0;
@@ -363,7 +383,7 @@ std::vector<Case> covering_sample(std::uint64_t seed) {
               }
               ++found;
               std::size_t fresh = 0;
-              for_pairs(c, [&](const Pair& other) { fresh += covered.count(other) == 0 ? 1U : 0U; });
+              for_pairs(c, [&](const Pair& other) { fresh += covered.has(other) ? 0U : 1U; });
               if (fresh <= most) continue;
               most = fresh;
               best = c;

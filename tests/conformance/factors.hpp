@@ -134,12 +134,16 @@ inline constexpr std::array<FactorText, factor_count> factor_texts{{
     {"values", {"exact", "rough"}},
 }};
 
+inline constexpr std::array<int, factor_count> factor_levels = [] {
+  std::array<int, factor_count> counts{};
+  for (std::size_t factor = 0; factor < factor_count; ++factor) {
+    for (const char* value : factor_texts[factor].values) counts[factor] += value != nullptr ? 1 : 0;
+  }
+  return counts;
+}();
+
 /// How many values a factor has.
-constexpr int levels(std::size_t factor) {
-  int result = 0;
-  for (const char* value : factor_texts[factor].values) result += value != nullptr ? 1 : 0;
-  return result;
-}
+constexpr int levels(std::size_t factor) { return factor_levels[factor]; }
 
 static_assert(levels(algorithm) == meshwise::algorithm_count && levels(element) == 13 && levels(operation) == 19);
 

@@ -34,7 +34,7 @@ bool same(float a, float b) {
 }
 
 /// Of how many blocks of bit patterns one is looked at.
-constexpr std::uint64_t stride = building::sanitized ? 4099 : 521;
+constexpr std::uint64_t stride = building::sanitized ? 16411 : 521;
 
 /// A dense block of bit patterns of every `stride`: both signs, all exponents.
 template <class Check>

@@ -24,7 +24,7 @@ struct Form : BlockForm {
 template <class F>
 using Block = TransformerBlock<bf16, Grid, F>;
 
-constexpr std::size_t width = building::sanitized ? 256 : 1024;
+constexpr std::size_t width = building::sanitized ? 128 : 1024;
 const BlockSizes sizes{1, 64, width, 16, width / 16, 4 * width, 16};
 
 struct Rows {

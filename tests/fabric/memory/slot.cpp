@@ -6,23 +6,11 @@
 #include <atomic>
 #include <thread>
 
+#include "sample.hpp"
+
 using namespace meshwise;
 using namespace meshwise::detail;
-
-namespace {
-Call sample() {
-  Call call;
-  call.verb = "all_reduce";
-  call.shape = Shape{Operation::all_reduce, 4, 3, true};
-  call.element = ElementKind::bf16;
-  call.element_size = 2;
-  call.reduction = ReductionKind::max;
-  call.algorithm = Algorithm::ring;
-  call.count = 77;
-  call.signature = 5;
-  return call;
-}
-}  // namespace
+using test::sample;
 
 TEST_CASE("an entry carries the context of a rank that knows only its own buffers") {
   Call call = sample();
