@@ -301,6 +301,31 @@ TEST_CASE("ranks that end in the time of grace are not hurried") {
   CHECK(count(job.end().err, "meshwise-run: ") == 1);
 }
 
+TEST_CASE("ranks that call shrink after a failure are not ended, and later failures are told") {
+  Running job(hasty(5), launched::ranks([](int rank, Segments& segments) {
+                meshwise::detail::Control& control = segments.header();
+                if (rank == 1) raise(SIGKILL);
+                while (control.record(1).ended.load() == 0) usleep(50);
+                if (rank == 4) {
+                  while (true) usleep(1000);  // knows nothing of it
+                }
+                control.record(rank).shrinks.fetch_add(1);
+                usleep(400'000);
+                if (rank == 3) raise(SIGKILL);
+                while (control.record(3).ended.load() == 0) usleep(50);
+                control.record(rank).shrinks.fetch_add(1);
+                usleep(400'000);
+                put(1, "done\n");
+                return 0;
+              }));
+  CHECK(job.end().code() == 128 + SIGKILL);
+  CHECK(count(job.end().out, "done\n") == 2);
+  const std::string& text = job.end().err;
+  CHECK(at(text, "rank 1 (pid ") < at(text, "rank 3 (pid "));
+  CHECK(at(text, "rank 3 (pid ") < at(text, "rank 4 still running: SIGTERM\n"));
+  CHECK(job.end().gone);
+}
+
 TEST_CASE("with keep_going the others go on, and every failure is told") {
   LauncherOptions going = hasty(4);
   going.keep_going = true;

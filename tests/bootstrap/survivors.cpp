@@ -130,6 +130,39 @@ CollectiveOptions ring() {
 
 }  // namespace
 
+TEST_CASE("who has called shrink is given time, whatever the time of grace is") {
+  const Notes notes;
+  ProcessOptions hasty = patient();
+  hasty.grace = 0.3;
+  hasty.kill_after = 0.1;
+  std::string thrown;
+  try {
+    launch_processes(
+        4, options(20),
+        [&](Communicator& world) {
+          const int me = world.rank();
+          for (int life = 0; life < 2; ++life) {
+            try {
+              for (int k = 0;; ++k) {
+                if (k == 10 && world.rank() == 1) raise(SIGKILL);
+                add_up(world, 3);
+              }
+            } catch (const Error&) {
+              world = world.shrink();
+            }
+            usleep(600'000);  // longer than the time of grace
+          }
+          if (add_up(world, 1000) && world.size() == 2) notes.of(me).stage.store(1);
+        },
+        hasty);
+  } catch (const Error& error) {
+    thrown = error.what();
+  }
+  CHECK_MESSAGE(thrown.find("was killed by signal 9") != std::string::npos, thrown);
+  CHECK(notes.of(0).stage.load() == 1);
+  CHECK(notes.of(3).stage.load() == 1);
+}
+
 TEST_CASE("whoever dies, the others learn how, and go on without it") {
   constexpr int ranks = 3;
   for (int victim = 0; victim < ranks; ++victim) {

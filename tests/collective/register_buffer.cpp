@@ -63,6 +63,11 @@ TEST_CASE("among threads there is nothing to register, and nothing changes") {
 }
 
 TEST_CASE("registered buffers of processes go directly, alike or mixed with others, until they are deregistered") {
+  // Else those that are not would go by the same steps.
+  struct WithoutAttach {
+    WithoutAttach() { setenv("MESHWISE_ATTACH", "0", 1); }
+    ~WithoutAttach() { unsetenv("MESHWISE_ATTACH"); }
+  } const without;
   for (const int ranks : {1, 2, 3}) {
     launch_processes(ranks, [](Communicator& world) {
       constexpr std::size_t count = 50'000;
@@ -118,4 +123,28 @@ TEST_CASE("what cannot be registered is refused, and stays as it was") {
     }
     expect(sum(world, data.all.first(500), data.all.subspan(500, 500)) > 0, "a call");
   });
+}
+
+TEST_CASE("vectors that share pages are registered together, and go in any order") {
+  for (const int ranks : {1, 2, 3}) {
+    launch_processes(ranks, [](Communicator& world) {
+      auto& job = dynamic_cast<detail::MemoryEndpoint&>(world.endpoint()).job();
+      std::vector<std::vector<std::int64_t>> vectors;
+      for (std::size_t k = 0; k < 6; ++k) vectors.emplace_back(k % 2 == 0 ? 9000 : 1100);
+      std::vector<RegisteredBuffer> all;
+      for (auto& one : vectors) all.push_back(register_buffer(world, one));
+      const auto sums = [&](std::size_t n) {
+        for (std::size_t k = 0; k + 2 < vectors.size(); ++k) {
+          sum(world, std::span(vectors[k]).first(n), std::span(vectors[k + 2]).first(n));
+        }
+      };
+      for (const std::size_t gone : {2u, 5u, 0u, 4u, 1u, 3u}) {
+        sums(1100);
+        expect(job.reach(vectors[gone].data(), vectors[gone].size() * 8) != nullptr, "an alias");
+        all[gone].deregister();
+        expect(job.reach(vectors[gone].data(), 8) == nullptr, "no alias");
+      }
+      sums(1100);
+    });
+  }
 }

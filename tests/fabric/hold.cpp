@@ -3,56 +3,55 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
-#include <thread>
-#include <vector>
-
 using namespace meshwise;
 
-TEST_CASE("whoever holds a latch has it alone, as often as it likes") {
-  detail::Latch latch;
-  int unguarded = 0;
-  std::vector<std::thread> threads;
-  for (int k = 0; k < 3; ++k) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 2000; ++i) {
-        const detail::Hold outer(&latch);
-        const detail::Hold inner(&latch);
-        ++unguarded;
-      }
-    });
-  }
-  for (std::thread& one : threads) one.join();
-  CHECK(unguarded == 6000);
-}
+namespace {
 
-TEST_CASE("a latch that another thread holds is not taken by a try") {
-  detail::Latch latch;
+/// Counts instead of keeping threads apart.
+class Counting final : public detail::Latch {
+ public:
+  void lock() noexcept override { ++held; }
+  bool try_lock() noexcept override {
+    held += free ? 1 : 0;
+    return free;
+  }
+  void unlock() noexcept override { --held; }
+  bool awaited() const noexcept override { return false; }
+
+  int held = 0;
+  bool free = true;
+};
+
+}  // namespace
+
+TEST_CASE("a latch is held as long as what holds it lives") {
+  Counting latch;
   {
-    const detail::TryHold free(&latch);
-    CHECK(static_cast<bool>(free));
-    const detail::TryHold again(&latch);
-    CHECK(static_cast<bool>(again));
-    std::thread([&] {
-      const detail::TryHold taken(&latch);
-      CHECK_FALSE(static_cast<bool>(taken));
-    }).join();
+    const detail::Hold outer(&latch);
+    CHECK(latch.held == 1);
+    {
+      const detail::Hold inner(&latch);
+      CHECK(latch.held == 2);
+    }
+    CHECK(latch.held == 1);
   }
-  std::thread([&] {
-    const detail::TryHold free(&latch);
-    CHECK(static_cast<bool>(free));
-  }).join();
+  CHECK(latch.held == 0);
 }
 
-TEST_CASE("it shows that somebody waits for a latch") {
-  detail::Latch latch;
-  CHECK_FALSE(latch.awaited());
-  latch.lock();
-  std::thread waiting([&] { const detail::Hold hold(&latch); });
-  while (!latch.awaited()) std::this_thread::yield();
-  latch.unlock();
-  waiting.join();
-  CHECK_FALSE(latch.awaited());
+TEST_CASE("a try holds what it has got, and gives back no more") {
+  Counting latch;
+  {
+    const detail::TryHold attempt(&latch);
+    CHECK(static_cast<bool>(attempt));
+    CHECK(latch.held == 1);
+  }
+  CHECK(latch.held == 0);
+  latch.free = false;
+  {
+    const detail::TryHold attempt(&latch);
+    CHECK_FALSE(static_cast<bool>(attempt));
+  }
+  CHECK(latch.held == 0);
 }
 
 TEST_CASE("without a latch there is nothing to hold") {

@@ -102,7 +102,12 @@ class Buffers {
   Buffers(Communicator& world, const Target& target) {
     const auto ranks = static_cast<std::size_t>(target.ranks);
     // A multiple of the ranks' number, above and below what windows hold.
-    part = target.way == Way::windows ? 3 : 2600;
+    // Where it is automatic: what goes through windows of its own kind, and what is read and written by request.
+    const std::size_t automatic = target.ranks == 2 ? 300 : 2600;
+    part = target.way == Way::windows                                               ? 3
+           : target.way == Way::attached                                            ? 8200
+           : target.way == Way::foreign && target.algorithm == Algorithm::automatic ? automatic
+                                                                                    : 2600;
     whole = part * ranks;
     if (target.way == Way::memory) {
       heap_ = std::make_unique<Heap>(*world.endpoint().memory());
@@ -236,7 +241,7 @@ const char* name_of(Fate fate) {
 }
 
 const char* name_of(Way way) {
-  constexpr const char* names[] = {"memory", "foreign", "messages", "windows"};
+  constexpr const char* names[] = {"memory", "foreign", "messages", "windows", "attached"};
   return names[static_cast<int>(way)];
 }
 
@@ -266,6 +271,7 @@ std::vector<Target> targets(int ranks) {
     }
     result.push_back({operation, Algorithm::automatic, Way::foreign, ranks});
     result.push_back({operation, Algorithm::automatic, Way::windows, ranks});
+    result.push_back({operation, Algorithm::automatic, Way::attached, ranks});
   }
   return result;
 }

@@ -27,7 +27,8 @@ enum class Way : std::uint8_t {
   memory,   ///< buffers that all ranks address
   foreign,  ///< private buffers
   messages,
-  windows  ///< so small that one rendezvous does
+  windows,  ///< so small that one rendezvous does
+  attached  ///< private buffers, by request to the system
 };
 const char* name_of(Way way);
 

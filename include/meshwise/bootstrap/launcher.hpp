@@ -33,7 +33,8 @@ namespace meshwise {
 /// Signals: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT go to all ranks and what they have
 /// started, two SIGINT within a second become SIGKILL. Signals that are ignored when the launcher starts stay ignored.
 /// Ends: when a rank fails, its output and then how it ended are written; the others have `grace` to find out by
-/// themselves, then they get SIGTERM, and `kill_after` later SIGKILL. Every rank leads a process group of its own,
+/// themselves, then they get SIGTERM, and `kill_after` later SIGKILL; but not as long as a rank runs that has called
+/// shrink since: the job goes on, and returns the code of the failure when it ends. Every rank leads a process group,
 /// and what is left of the groups when all ranks have ended is killed. The same happens when the launcher itself is
 /// killed. What is to outlive the job needs a session of its own (setsid).
 /// Cost: four descriptors per rank here, ranks + 1 in each rank; one more process, which guards the groups.

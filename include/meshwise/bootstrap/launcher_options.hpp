@@ -18,7 +18,7 @@ struct LauncherOptions {
   bool label = false;       ///< put "[rank] " in front of every line that a rank writes
   bool keep_going = false;  ///< the failure of one rank does not end the others
   Bind bind = Bind::none;
-  double grace = 2;                      ///< seconds that the others have, after a failure, to end by themselves
+  double grace = 2;                      ///< seconds that the others have, after a failure, to end or to call shrink
   double kill_after = 2;                 ///< seconds between the SIGTERM that they get then, and SIGKILL
   double timeout = 0;                    ///< seconds for the whole job, 0 for ever
   std::vector<std::string> environment;  ///< NAME=VALUE, besides what the launcher's own environment has

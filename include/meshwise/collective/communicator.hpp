@@ -77,8 +77,9 @@ class Communicator {
   /// if all their ranks do.
   /// Errors: `aborted` on a rank that comes too late: the others have gone on without it. It can do them no harm, since
   /// its calls on the old communicator fail; only what it was copying when it was stopped it copies to the end, into
-  /// buffers of the call that failed, whose errors say so. A rank that throws out of its program still ends the job,
-  /// and who has started processes ends the others some time after one has died (ProcessOptions::grace): give them it.
+  /// buffers of the call that failed, whose errors say so. A rank that throws out of its program still ends the job.
+  /// Who has started processes ends the others some time after one has died (ProcessOptions::grace, 2 s) unless one of
+  /// them has called this by then: ranks that compute for longer without a call need more.
   /// `invalid_argument` for the second call on the same communicator; `unsupported` by fabrics that cannot.
   Communicator shrink(double seconds = -1) {
     if (!(seconds >= 0 || seconds < 0)) {

@@ -280,10 +280,10 @@ class GroupTask final : public Task, private Expectation {
 /// in which these were started, whichever is tested or waited for first, and plain receives after all of them.
 /// deadline: seconds that each wait for a message may take, 0 for ever; negative: the communicator's.
 /// Cost: of the messages, see `send`; counts as one call. Synchronises with those that are received from, and those
-/// that are sent more than 64 KiB.
+/// that are sent more than 8 KiB.
 /// Ordering and lifetime: the spans belong to the group from `start` until `wait` has returned; they must stay where
 /// they are as long as it is used. Messages are received by the Pending's `test` and `wait`, and meanwhile by whatever
-/// the thread that started the group waits for, on any communicator; a sender of more than 64 KiB waits for that, and a
+/// the thread that started the group waits for, on any communicator; a sender of more than 8 KiB waits for that, and a
 /// receiver that only computes keeps it waiting unless it has a progress thread. Movable, not beyond the
 /// communicator's life.
 /// Errors: `invalid_argument` for a peer or a tag out of range (from `send` and `receive`), for received data that

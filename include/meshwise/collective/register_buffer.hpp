@@ -46,11 +46,13 @@ class RegisteredBuffer {
 /// (what tensors lie in), there is nothing to do.
 ///
 /// data: anything contiguous. Whole pages change their owner, with what else lies in them: nobody may write into them
-/// during this call and during deregistration. Two buffers that share a page cannot both be registered: align large
-/// buffers to pages, or register what holds both.
-/// Cost: not collective, nobody waits. About 1 ms per MiB, once; memory that is locked or known to a device loses that.
-/// Errors: `invalid_argument` for what cannot be registered (read-only or shared memory, stacks, pages that are
-/// registered), `out_of_memory`; the buffer is then as before.
+/// during this call and during deregistration. Registered buffers may share pages, as small vectors do, and are
+/// deregistered in any order; but while one is registered that shares a page with others, these must not be part of an
+/// unfinished operation. Large buffers are best aligned to pages.
+/// Cost: not collective, nobody waits. About 1 ms per MiB, once, counting the buffers that it shares pages with; memory
+/// that is locked or known to a device loses that.
+/// Errors: `invalid_argument` for what cannot be registered (read-only or shared memory, stacks, buffers of which a
+/// part is registered), `out_of_memory`; the buffer is then as before.
 template <detail::Writable Data>
 [[nodiscard]] RegisteredBuffer register_buffer(Communicator& communicator, Data&& data) {
   const auto all = detail::writing(data);

@@ -68,7 +68,7 @@ inline void received(Endpoint& endpoint, int from, std::size_t bytes) {
 /// Sends a vector to one rank, which must call `receive` with the same size and tag.
 ///
 /// data: any number of elements of a trivially copyable type, 0 too. to: a rank of the group, also this one.
-/// Cost: up to 64 KiB are copied and the call returns; a larger vector is read by the receiver where it lies, and the
+/// Cost: up to 8 KiB are copied and the call returns; a larger vector is read by the receiver where it lies, and the
 /// call returns when that is done. To oneself it is always copied. The receiver counts the traffic.
 /// Ordering: messages of one sender with one tag arrive in the order in which they were sent. On return the span is the
 /// caller's again.

@@ -1,42 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <pthread.h>
-
-#include <atomic>
-
 namespace meshwise::detail {
 
 /// What a rank's threads take in turn before they work on an endpoint: the program's, and the one that goes on with
-/// what the program has started. Recursive.
+/// what the program has started. Recursive. Programs that use endpoints see no more of it than this.
 class Latch {
  public:
-  Latch() {
-    pthread_mutexattr_t kind;
-    pthread_mutexattr_init(&kind);
-    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&mutex_, &kind);
-    pthread_mutexattr_destroy(&kind);
-  }
   Latch(const Latch&) = delete;
   Latch& operator=(const Latch&) = delete;
-  ~Latch() { pthread_mutex_destroy(&mutex_); }
+  virtual ~Latch() = default;
 
-  [[gnu::noinline]] void lock() noexcept {
-    if (try_lock()) return;
-    awaited_.fetch_add(1, std::memory_order_relaxed);
-    pthread_mutex_lock(&mutex_);
-    awaited_.fetch_sub(1, std::memory_order_relaxed);
-  }
-  [[gnu::noinline]] bool try_lock() noexcept { return pthread_mutex_trylock(&mutex_) == 0; }
-  [[gnu::noinline]] void unlock() noexcept { pthread_mutex_unlock(&mutex_); }
+  virtual void lock() noexcept = 0;
+  virtual bool try_lock() noexcept = 0;
+  virtual void unlock() noexcept = 0;
 
   /// Whether a thread waits for its turn: mutexes do not see to it that it gets one.
-  bool awaited() const { return awaited_.load(std::memory_order_relaxed) != 0; }
+  virtual bool awaited() const noexcept = 0;
 
- private:
-  pthread_mutex_t mutex_;
-  std::atomic<int> awaited_{0};
+ protected:
+  Latch() = default;
 };
 
 /// Holds a latch, where there is one.

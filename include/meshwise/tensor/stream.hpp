@@ -146,7 +146,7 @@ auto streamed(const F& f, std::index_sequence<is...> numbers, const Ts&... xs) {
 /// Cost: receives what an all_gather receives, each piece from the rank before, and for contributions what a
 /// reduce_scatter receives; n - 1 groups of messages, n the ranks along A, empty pieces need none. The next piece is on
 /// its way while f works: at most two are held besides the own (more if f keeps them), and for contributions two
-/// besides what f made of the own piece. Where ranks are threads, pieces above 64 KiB are read when their receiver next
+/// besides what f made of the own piece. Where ranks are threads, pieces above 8 KiB are read when their receiver next
 /// waits.
 /// Ordering: collective along A.
 /// Errors: refused where A cuts no dim, or shares one with other axes, and for an f that does not take the pieces or

@@ -60,3 +60,29 @@ TEST_CASE("grace, SIGTERM, SIGKILL, each once and in this order") {
   CHECK(patient.sent());
   CHECK(patient.due() == 0);
 }
+
+TEST_CASE("the time of grace begins again where it is postponed, but not once they are asked to end") {
+  Pressure none(0, 0);
+  none.postpone();
+  CHECK(!none.begun());
+  Pressure quick(0, 0);
+  quick.begin();
+  quick.postpone();
+  CHECK(quick.due() == 0);  // a little later
+  int wait = -1;
+  quick.limit(wait);
+  CHECK(wait > 0);
+  CHECK(wait <= 100);
+  usleep(110'000);
+  CHECK(quick.due() == SIGTERM);
+  quick.postpone();
+  quick.begin();
+  CHECK(quick.sent());
+  CHECK(quick.due() == SIGKILL);
+  Pressure urgent(60, 60);
+  urgent.begin();
+  urgent.ask();
+  urgent.postpone();
+  urgent.begin();
+  CHECK(urgent.due() == SIGTERM);
+}

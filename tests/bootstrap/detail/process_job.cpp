@@ -2,14 +2,17 @@
 #include "meshwise/bootstrap/detail/process_job.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -242,6 +245,31 @@ TEST_CASE("ranks have the time of grace to end by themselves") {
     return 0;
   });
   CHECK(has(report.found, "exited with code 3"));
+}
+
+TEST_CASE("ranks that go on without the one that failed have more time, and as long as they run the others have") {
+  ProcessOptions options = hasty();
+  options.deadline = 60;
+  const std::int64_t begin = meshwise::monotonic_nanoseconds();
+  void* const memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(memory != MAP_FAILED);
+  auto* const done = new (memory) std::atomic<int>(0);
+  const Report report = thrown(4, options, [done](int rank, Segments& segments) {
+    Control& control = segments.header();
+    if (rank == 0) return 3;
+    while (control.record(0).ended.load() == 0) usleep(100);
+    if (rank == 3) stay();  // is ended when the others are done
+    if (rank == 1) control.record(1).shrinks.fetch_add(1);
+    usleep(rank == 1 ? 1'200'000 : 900'000);
+    done->fetch_add(1);
+    return 0;
+  });
+  CHECK(done->load() == 2);
+  munmap(memory, 4096);
+  CHECK(has(report.found, "rank 0 (pid "));
+  CHECK(has(report.found, "exited with code 3"));
+  CHECK(meshwise::monotonic_nanoseconds() - begin < 30'000'000'000);
+  CHECK(childless());
 }
 
 TEST_CASE("the deadline ends all, and names those that were running") {

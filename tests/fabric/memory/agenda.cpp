@@ -73,7 +73,7 @@ TEST_CASE("operations of several communicators, completed in another order on ev
         constexpr int groups = 4;
         std::vector<Communicator> communicators;
         for (int g = 0; g < groups; ++g) communicators.push_back(world.split(0, g % 2 == 0 ? 0 : -world.rank()));
-        for (int k = 0; k < 20; ++k) {
+        for (int k = 0; k < (building::sanitized ? 10 : 20); ++k) {
           std::vector<std::unique_ptr<calls::Case>> cases;
           std::vector<Owned<Running>> running;
           for (Communicator& one : communicators) {

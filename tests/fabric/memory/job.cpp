@@ -3,10 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
 
+#include "meshwise/core/wait.hpp"
+#include "meshwise/core/yield_cost.hpp"
 #include "meshwise/fabric/thread/job.hpp"
 
 using namespace meshwise;
@@ -36,4 +41,31 @@ TEST_CASE("ranks of one process address everything, and nobody of them dies alon
   CHECK(base.shared_text(text) == text);
   base.enroll(&x, sizeof(x));
   base.dismiss(&x);
+}
+
+TEST_CASE("waits go by what the job knows of yields, and giving way takes little") {
+  ThreadJob job(3);
+  Job& base = job;
+  int quick = 0;
+  Backoff backoff = base.backoff(quick);
+  CHECK(!backoff.tired());
+  for (int k = 0; k < 100; ++k) base.give_way();
+  base.recovers();  // threads do not outlive each other
+
+  YieldCost yields;
+  struct Other final : Job {
+    explicit Other(YieldCost& cost) : Job(1, true, true, {}, &cost) {}
+    const std::atomic<std::uint32_t>& failed() const override { return none; }
+    Report cause() const override { return {}; }
+    void fail(int, const std::exception_ptr&) noexcept override {}
+    void* allocate(std::size_t) override { return nullptr; }
+    void release(void*) noexcept override {}
+    std::atomic<std::uint32_t> none{0};
+  } other(yields);
+  yields.took(900'000'000);
+  Backoff crowded = other.backoff(quick);
+  for (int k = 0; k < 9; ++k) crowded.pause();
+  CHECK(crowded.tired());
+  other.give_way();
+  CHECK(quick == 0);
 }

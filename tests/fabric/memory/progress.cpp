@@ -28,6 +28,7 @@
 #include "meshwise/collective/group.hpp"
 #include "meshwise/core/deadline.hpp"
 #include "meshwise/fabric/delaying/delayed.hpp"
+#include "meshwise/fabric/memory/mutex_latch.hpp"
 #include "meshwise/fabric/reproducible/reproducible.hpp"
 #include "meshwise/fabric/thread/launch.hpp"
 
@@ -105,7 +106,7 @@ TEST_CASE("a progress thread goes on with what any thread has put on the agenda"
     const auto agenda = std::make_shared<detail::Agenda>(true);
     const detail::ProgressThread progress(agenda, crowded, 0);
     for (int k = 0; k < 20; ++k) {
-      detail::Latch latch;
+      detail::MutexLatch latch;
       Counted item;
       {
         const detail::Hold hold(&latch);
@@ -134,7 +135,7 @@ TEST_CASE("a thread that waits for a latch gets it from a progress thread that n
   };
   const auto agenda = std::make_shared<detail::Agenda>(true);
   const detail::ProgressThread progress(agenda, false, 0);
-  detail::Latch latch;
+  detail::MutexLatch latch;
   Busy item;
   {
     const detail::Hold hold(&latch);

@@ -150,7 +150,7 @@ class Pieces final : public detail::MemoryStaged {
   bool run(const Call& call) override {
     enter(call, nullptr, false);
     meet_all();
-    begin_staged(call);
+    begin_staged(call, true);
     advance_staged<true>();
     return conclude_staged();
   }

@@ -14,6 +14,7 @@ using namespace meshwise::detail;
 
 static_assert(sizeof(RankRecord) % 128 == 0 && sizeof(Control) % 128 == 0, "records lie on lines of their own");
 static_assert(Control::bytes(256) < 1'000'000);
+static_assert(Control::right_version() > 1, "the versions of all layouts are large numbers");
 
 }  // namespace
 

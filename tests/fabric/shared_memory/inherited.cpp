@@ -47,7 +47,13 @@ TEST_CASE("whatever else the descriptors are is refused before anything is belie
          all.arenas.pop_back();
        }},
       {"begins with \"meshwise\"", [](Segments& s, auto&, int&, int&) { s.header().magic ^= 1; }},
-      {"version 1 of the control segment", [](Segments& s, auto&, int&, int&) { s.header().version = 2; }},
+      {"same meshwise as this program has: ",
+       [](Segments& s, auto&, int&, int&) { s.header().version ^= 2; }},
+      {"found 12.34.5 (layout 0000abcd); build the program, and what starts it (meshwise-run), with the same headers",
+       [](Segments& s, auto&, int&, int&) {
+         s.header().version = 0xabcd;
+         s.header().library = 12'034'005;
+       }},
       {"for 3 ranks, found one for 4", [](Segments& s, auto&, int&, int&) { s.header().ranks = 4; }},
       {"for 3 ranks, found one for -7", [](Segments& s, auto&, int&, int&) { s.header().ranks = -7; }},
       {"arenas of whole 2 MiB", [](Segments& s, auto&, int&, int&) { s.header().arena_bytes = 0; }},

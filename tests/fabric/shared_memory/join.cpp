@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <numeric>
@@ -168,4 +169,39 @@ TEST_CASE("a small /dev/shm limits nothing") {
   } else {
     CHECK(said == "right, right");
   }
+}
+
+TEST_CASE("ranks that name different tables all take that of rank 0, and run to the end") {
+  char folder[] = "/tmp/meshwise_tables_XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  const auto path = [&](int rank) { return std::string(folder) + "/" + std::to_string(rank); };
+  const char* const algorithms[] = {"ring", "circulant", "teleport"};
+  for (int rank = 0; rank < 3; ++rank) {
+    std::FILE* const file = std::fopen(path(rank).c_str(), "w");
+    REQUIRE(file != nullptr);
+    std::fprintf(file, "meshwise-table 1\nall_reduce * memory 3 0-inf %s\nall_reduce * foreign 3 0-inf %s\n",
+                 algorithms[rank], algorithms[rank]);
+    std::fclose(file);
+  }
+  const auto said = say_of_ranks(
+      3, {}, [&](int rank) { setenv("MESHWISE_TUNING", path(rank).c_str(), 1); },
+      [](Communicator& world) {
+        const std::string text = world.explain(Operation::all_reduce, 1 << 20);
+        const std::size_t at = text.find("chosen: ");
+        return text.substr(at, text.find(',', at) - at) + ", " + exchange_private(world);
+      });
+  CHECK(said == std::vector<std::string>(3, "chosen: ring, right"));
+  for (int rank = 0; rank < 3; ++rank) unlink(path(rank).c_str());
+  rmdir(folder);
+}
+
+TEST_CASE("a table that cannot be read ends the job with its own words") {
+  const auto said = say_of_ranks(
+      2, {}, [](int) { setenv("MESHWISE_TUNING", "/no/such/table", 1); },
+      [](Communicator& world) {
+        barrier(world);
+        return std::string("ran");
+      });
+  CHECK(said[0].find("MESHWISE_TUNING: /no/such/table: expected a measured table") != std::string::npos);
+  CHECK(said[1].find("rank 0 of the job failed: MESHWISE_TUNING") != std::string::npos);
 }

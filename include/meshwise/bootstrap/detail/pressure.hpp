@@ -44,9 +44,18 @@ class Pressure {
   /// Even SIGKILL has not helped for long.
   bool hopeless() const { return stage_ == Stage::killed && next_.come(); }
 
-  void begin() { enter(Stage::grace, grace_); }
-  /// Without grace.
-  void ask() { enter(Stage::grace, 0); }
+  void begin() {
+    if (!urgent_ && !sent()) enter(Stage::grace, grace_);
+  }
+  /// Without grace, whatever is postponed from now on.
+  void ask() {
+    urgent_ = true;
+    enter(Stage::grace, 0);
+  }
+  /// If the time of grace is up, it begins again.
+  void postpone() {
+    if (stage_ == Stage::grace && next_.come() && !urgent_) enter(Stage::grace, grace_ < least ? least : grace_);
+  }
 
   /// The signal that is due now, each once: 0, SIGTERM or SIGKILL.
   int due() {
@@ -70,6 +79,7 @@ class Pressure {
  private:
   enum class Stage { none, grace, asked, killed };
   static constexpr double patience = 10;
+  static constexpr double least = 0.1;
 
   void enter(Stage stage, double seconds) {
     stage_ = stage;
@@ -79,6 +89,7 @@ class Pressure {
   double grace_;
   double kill_after_;
   Stage stage_ = Stage::none;
+  bool urgent_ = false;
   Moment next_;
 };
 

@@ -16,6 +16,7 @@
 
 #include "meshwise/bootstrap/detail/crew.hpp"
 #include "meshwise/bootstrap/detail/pressure.hpp"
+#include "meshwise/bootstrap/detail/recovery.hpp"
 #include "meshwise/bootstrap/detail/system.hpp"
 #include "meshwise/bootstrap/detail/text.hpp"
 #include "meshwise/bootstrap/process_options.hpp"
@@ -72,6 +73,7 @@ class ProcessJob {
         body_(body),
         segments_(Segments::create(ranks)),
         crew_(ranks),
+        recovery_(segments_.header(), ranks),
         pressure_(options.grace, options.kill_after) {}
 
   void run() {
@@ -87,6 +89,7 @@ class ProcessJob {
       wait_a_while();
       look();
       if (end_.come()) overdue();
+      if (goes_on()) pressure_.postpone();
       if (const int signal = pressure_.due()) end_all(signal);
     }
     judge();
@@ -153,17 +156,29 @@ class ProcessJob {
   /// Notices who has ended. A death shows to the other ranks no earlier than here, so it is looked for until a look
   /// brings nothing new: whoever ended because of it is seen together with it.
   void look() {
-    bool news = true;
+    bool news = true, failure = false;
+    const bool recovered = goes_on();
     while (news) {
       news = false;
       for (int rank = 0; rank < crew_.ranks(); ++rank) {
         if (!crew_.has_ended(rank)) continue;
         news = true;
         segments_.ended(rank, crew_.status(rank));
-        if (!well(rank) && !pressure_.sent()) failures_.push_back(rank);
+        if (well(rank) || pressure_.sent()) continue;
+        failures_.push_back(rank);
+        recovery_.failed(rank);
+        failure = true;
       }
     }
-    if (!pressure_.begun() && !failures_.empty()) pressure_.begin();
+    if (failure && (!pressure_.begun() || recovered)) pressure_.begin();
+  }
+
+  /// Whether the ranks that are left have taken it upon themselves to go on without those that have failed.
+  bool goes_on() const {
+    for (const int rank : crew_.all_running()) {
+      if (recovery_.goes_on(rank)) return true;
+    }
+    return false;
   }
 
   bool well(int rank) const {
@@ -253,6 +268,7 @@ class ProcessJob {
   ProcessBody body_;
   mutable Segments segments_;
   Crew crew_;  // ends before the segments do
+  Recovery recovery_;
   Moment end_;
   Pressure pressure_;
   List<int> failures_;  ///< in the order in which they were seen
@@ -265,10 +281,11 @@ class ProcessJob {
 /// after a flush of stdio: no destructor of static objects runs in them (std::cout flushes only while it is tied to
 /// stdio). They die with the thread that has called this. No other thread of this process may hold a lock that body
 /// needs; memory, stdio and the loader take care of themselves.
-/// Errors: if a rank fails, the others have `grace` to end by themselves, then they are ended; when all have, the first
-/// cause is thrown once, as the rank has reported it, or as `peer_left` if it has ended without a report. `timed_out`
-/// at the deadline, which names the ranks that were running; all are killed then. `out_of_memory` if processes or their
-/// shared memory cannot be created. `invalid_argument` for impossible numbers. No process is left in any case.
+/// Errors: if a rank fails, the others have `grace` to end by themselves, or for one of them to call shrink: then all
+/// have as long as any that has called it runs. Then they are ended; when all have, the first cause is thrown once, as
+/// the rank has reported it, or as `peer_left` if it has ended without a report. `timed_out` at the deadline, which
+/// names the ranks that were running; all are killed then. `out_of_memory` if processes or their shared memory cannot
+/// be created. `invalid_argument` for impossible numbers. No process is left in any case.
 template <class = void>
 void launch_processes(int ranks, const ProcessOptions& options, ProcessBody body) {
   if (ranks < 1 || ranks > Control::most_ranks) {

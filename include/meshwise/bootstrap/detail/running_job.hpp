@@ -18,6 +18,7 @@
 #include "meshwise/bootstrap/detail/guard.hpp"
 #include "meshwise/bootstrap/detail/job_outputs.hpp"
 #include "meshwise/bootstrap/detail/pressure.hpp"
+#include "meshwise/bootstrap/detail/recovery.hpp"
 #include "meshwise/bootstrap/detail/signal_inbox.hpp"
 #include "meshwise/bootstrap/detail/system.hpp"
 #include "meshwise/bootstrap/detail/terminal_input.hpp"
@@ -52,6 +53,7 @@ class RunningJob {
         segments_(make_segments()),
         inbox_("Launcher"),
         crew_(options.ranks),
+        recovery_(segments_.header(), options.ranks),
         pressure_(options.grace, options.kill_after),
         outputs_(options.ranks, options.label, options.name) {
     if (options.bind == Bind::core) processors_ = allowed_processors();
@@ -198,6 +200,7 @@ class RunningJob {
   void look() {
     // Until a look brings nothing new: who ended because of another one is seen together with it.
     bool news = true;
+    const bool recovered = goes_on();
     while (news) {
       news = false;
       for (int rank = 0; rank < crew_.ranks(); ++rank) {
@@ -209,7 +212,9 @@ class RunningJob {
         news = true;
         segments_.ended(rank, crew_.status(rank));
         if (rank == 0) input_.close();
-        if (crew_.status(rank) != 0 && !pressure_.sent()) failures_.push_back(rank);
+        if (crew_.status(rank) == 0 || pressure_.sent()) continue;
+        failures_.push_back(rank);
+        recovery_.failed(rank);
       }
     }
     if (failures_.empty() || (holding() && !killed_by_surprise(first_failure()))) return;
@@ -224,10 +229,19 @@ class RunningJob {
       } else {
         pressure_.begin();
       }
-    } else if (options_.keep_going) {
+    } else if (options_.keep_going || recovered) {
       for (const int rank : failures_) tell(rank);
+      if (!options_.keep_going) pressure_.begin();
     }
     failures_.clear();
+  }
+
+  /// Whether the ranks that are left have taken it upon themselves to go on without those that have failed.
+  bool goes_on() const {
+    for (const int rank : crew_.all_running()) {
+      if (recovery_.goes_on(rank)) return true;
+    }
+    return false;
   }
 
   bool killed_by_surprise(int rank) const {
@@ -312,8 +326,9 @@ class RunningJob {
       outputs_.say("the job did not end within " + seconds_text(options_.timeout) +
                    "; still running: " + ranks_text(crew_.all_running()));
       give_up(124);
-      if (!pressure_.begun()) pressure_.ask();
+      if (!pressure_.begun() || goes_on()) pressure_.ask();
     }
+    if (goes_on()) pressure_.postpone();
     const int signal = pressure_.due();
     if (signal == 0 || crew_.all_running().empty()) return;
     outputs_.say(ranks_text(crew_.all_running()) + " still running: " + (signal == SIGTERM ? "SIGTERM" : "SIGKILL"));
@@ -350,6 +365,7 @@ class RunningJob {
   Segments segments_;
   SignalInbox inbox_;
   Crew crew_;  // ends before what it is about
+  Recovery recovery_;
   Pressure pressure_;
   JobOutputs outputs_;
   TerminalInput input_;

@@ -36,7 +36,8 @@ class MemoryDirect : public MemorySmall {
     const std::size_t count = region.size();
     const std::size_t offset = region.offset * call.element_size;
     publish_call(call, nullptr);
-    bool foreign = translates_ && is_foreign(buffers(own_));
+    if (translates_ && is_foreign(buffers(own_))) return false;
+    bool foreign = false;
     for (int peer = 0; peer < size(); ++peer) {
       const std::byte* input = static_cast<const std::byte*>(call.input);
       std::byte* output = static_cast<std::byte*>(call.output);

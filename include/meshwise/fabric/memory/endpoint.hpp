@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -17,6 +15,7 @@
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/endpoint.hpp"
 #include "meshwise/fabric/hold.hpp"
+#include "meshwise/fabric/memory/mutex_latch.hpp"
 #include "meshwise/fabric/memory/performer.hpp"
 #include "meshwise/fabric/memory/succession.hpp"
 #include "meshwise/fabric/memory/successor.hpp"
@@ -32,7 +31,7 @@ class MemoryEndpoint final : public MemoryPerformer {
       : MemoryPerformer(std::move(group), rank, speaks, std::move(agenda)) {
     if (speaks) introduce();
     if (!this->agenda()->driven()) return;
-    own_latch_ = std::make_unique<Latch>();
+    own_latch_ = std::make_unique<MutexLatch>();
     set_latch(own_latch_.get());
   }
 
@@ -108,6 +107,7 @@ class MemoryEndpoint final : public MemoryPerformer {
            "shrink the communicator that the first one gave", rank());
     }
     shrunk_ = true;
+    group_->job()->recovers();
     set_background(false);
     give_up("called shrink", "");
     try {
@@ -173,7 +173,7 @@ class MemoryEndpoint final : public MemoryPerformer {
         if (!complete() && end.others_wait()) end.agenda()->advance();
       }
       // A loop of tests would keep the others from running for the rest of its time slice.
-      if (!complete() && end.group_->job()->crowded()) sched_yield();
+      if (!complete() && end.group_->job()->crowded()) end.group_->job()->give_way();
       return complete();
     }
 
@@ -422,7 +422,7 @@ class MemoryEndpoint final : public MemoryPerformer {
   bool shrunk_ = false;
   std::deque<std::shared_ptr<Begun>> queue_;  ///< started and not complete; the first one may have been entered
   std::uint64_t completed_ = 0;               ///< operations that were started
-  std::unique_ptr<Latch> own_latch_;          ///< only where there is a progress thread
+  std::unique_ptr<MutexLatch> own_latch_;     ///< only where there is a progress thread
 };
 
 }  // namespace meshwise::detail

@@ -60,8 +60,15 @@ struct Entry {
     return reinterpret_cast<T*>(static_cast<std::uintptr_t>(word[which]));
   }
 
-  /// In place of an address that other processes do not see.
-  static const void* unreachable() { return reinterpret_cast<const void*>(~std::uintptr_t{0}); }
+  /// An address that other processes do not see, marked as such by the bit that no address of a program has, and the
+  /// way back.
+  static const void* hidden(const void* address) {
+    return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) | hidden_bit);
+  }
+  static bool is_hidden(const void* address) { return (reinterpret_cast<std::uintptr_t>(address) & hidden_bit) != 0; }
+  static const void* revealed(const void* address) {
+    return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(address) & ~hidden_bit);
+  }
 
   /// Whether two calls may meet. What a custom generator is called is part of the signature.
   bool agrees(const Entry& other) const {
@@ -131,6 +138,7 @@ struct Entry {
 
  private:
   static constexpr std::uint64_t barrier_bits = 0x1f;  // no operation
+  static constexpr std::uintptr_t hidden_bit = ~(~std::uintptr_t{0} >> 1);
 
   static std::uint64_t kind_of(const Call& call) {
     const bool more = call.regions.own_bytes > 0 || call.algorithm == Algorithm::custom || call.begins != nullptr;

@@ -11,6 +11,8 @@
 
 #include "meshwise/core/error.hpp"
 #include "meshwise/core/memory.hpp"
+#include "meshwise/core/wait.hpp"
+#include "meshwise/core/yield_cost.hpp"
 #include "meshwise/schedule/settings.hpp"
 
 namespace meshwise::detail {
@@ -32,9 +34,14 @@ struct StepHook {
 /// Threads have one for all ranks; of processes each has its own. From any thread.
 class Job {
  public:
-  /// crowded: there are more ranks than cores. one_process: every address is good for all ranks.
-  Job(int cores, bool crowded, bool one_process, const Settings& settings)
-      : cores_(cores), crowded_(crowded), one_process_(one_process), settings_(settings) {}
+  /// crowded: there are more ranks than cores. one_process: every address is good for all ranks. yields: what they
+  /// cost, where all ranks find it; null: this is the one that all ranks have.
+  Job(int cores, bool crowded, bool one_process, const Settings& settings, YieldCost* yields = nullptr)
+      : cores_(cores),
+        crowded_(crowded),
+        one_process_(one_process),
+        settings_(settings),
+        yields_(yields != nullptr ? yields : &own_yields_) {}
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   virtual ~Job() = default;
@@ -42,6 +49,18 @@ class Job {
   /// Cores that the ranks may use.
   int cores() const { return cores_; }
   bool crowded() const { return crowded_; }
+
+  /// For a wait for another rank. quick: see Backoff.
+  Backoff backoff(int& quick) { return Backoff(crowded_, yields_, &quick); }
+
+  /// Lets other ranks run for a moment.
+  [[gnu::noinline]] void give_way() {
+    Backoff backoff(true, yields_);
+    backoff.skip_pauses();
+    backoff.pause();
+    if (backoff.tired()) backoff.pause();
+  }
+
   bool one_process() const { return one_process_; }
   const Settings& settings() const { return settings_; }
   StepHook& hook() { return hook_; }
@@ -55,6 +74,9 @@ class Job {
   /// Remembers that a rank of the job has failed, and ends all groups. rank: negative where ranks that have left a
   /// group have found it out. Never throws.
   virtual void fail(int rank, const std::exception_ptr& error) noexcept = 0;
+
+  /// To be called when a rank of this process begins to go on without those that have failed.
+  virtual void recovers() noexcept {}
 
   /// What the heaps of this process should get their memory from, so that all ranks address it; null: from anywhere.
   virtual const MemorySource* memory() const { return nullptr; }
@@ -107,6 +129,9 @@ class Job {
   /// Reads private memory of a rank of the job; false if the system refuses.
   virtual bool read_private(int, void*, const void*, std::size_t) { return false; }
 
+  /// Writes private memory of a rank of the job; false if the system refuses.
+  virtual bool write_private(int, void*, const void*, std::size_t) { return false; }
+
   /// A text that all ranks can read, equal to a literal of this process.
   virtual const char* shared_text(const char* literal) { return literal; }
 
@@ -127,6 +152,8 @@ class Job {
   bool crowded_;
   bool one_process_;
   Settings settings_;
+  YieldCost* yields_;
+  YieldCost own_yields_;
   StepHook hook_;
   std::mutex mutex_;
   std::vector<Grave> graves_;

@@ -59,7 +59,7 @@ class MemoryMail : public MemoryMember {
     const Hold hold(latch());
     begin_message(verb, tag, deadline);
     Envelope* envelope = nullptr;
-    Backoff backoff(group_->job()->crowded());
+    Backoff backoff = group_->job()->backoff(quick_);
     for (;;) {
       const std::uint64_t seen = arrivals_.count();
       envelope = arrivals_.take(from, tag);
@@ -96,6 +96,17 @@ class MemoryMail : public MemoryMember {
     if (any == listed_) return;
     any ? agenda()->add(&expected_, latch()) : agenda()->remove(&expected_);
     listed_ = any;
+  }
+
+  /// Why the system does not give what is in private memory of a rank.
+  Report out_of_reach(int peer) {
+    if (ends_soon(peer)) return absence(peer, ending_of(peer));
+    Report problem = report(Code::unsupported, peer);
+    problem.expected =
+        "to reach a buffer of rank " + std::to_string(peer) + " by cross-memory attach, as when the job began";
+    problem.found = "that the system refuses, or that the buffer is not all there";
+    problem.remedy = "look at the buffer's size; set MESHWISE_ATTACH=0, or register the buffer";
+    return problem;
   }
 
   /// For good.
@@ -144,7 +155,7 @@ class MemoryMail : public MemoryMember {
       if (envelope_ == nullptr) return;
       endpoint_.waiting_ = waiting_;
       try {
-        Backoff backoff(endpoint_.group_->job()->crowded());
+        Backoff backoff = endpoint_.group_->job()->backoff(endpoint_.quick_);
         const auto ready = [this] { return read(); };
         while (!read()) endpoint_.idle(backoff, to_, ready);
         if (envelope_->state.load(std::memory_order_acquire) == Envelope::State::refused) endpoint_.leave();
@@ -168,7 +179,7 @@ class MemoryMail : public MemoryMember {
       if (envelope_ == nullptr) return;
       auto posted = Envelope::State::posted;
       if (!envelope_->state.compare_exchange_strong(posted, Envelope::State::withdrawn, std::memory_order_acquire)) {
-        Backoff backoff(endpoint_.group_->job()->crowded());
+        Backoff backoff = endpoint_.group_->job()->backoff(endpoint_.quick_);
         Patience patience;
         while (!envelope_->settled()) {
           if (backoff.pause() && endpoint_.gives_up(to_, patience)) break;
@@ -238,7 +249,7 @@ class MemoryMail : public MemoryMember {
     }
     if (envelope.attached) {
       if (!group_->job()->read_private(group_->world_rank(from), data, envelope.data, bytes)) {
-        refuse(envelope, ends_soon(from) ? absence(from, ending_of(from)) : not_readable(from, bytes));
+        refuse(envelope, out_of_reach(from));
       }
     } else if (bytes > 0) {
       std::memcpy(data, envelope.data, bytes);
@@ -263,15 +274,6 @@ class MemoryMail : public MemoryMember {
       if (patience.over()) return false;
     }
     return true;
-  }
-
-  Report not_readable(int from, std::size_t bytes) const {
-    Report problem = report(Code::unsupported, from);
-    problem.expected = "to read " + std::to_string(bytes) + " bytes of rank " + std::to_string(from) +
-                       " by cross-memory attach, as when the job began";
-    problem.found = "that the system refuses, or that the process has ended";
-    problem.remedy = "set MESHWISE_ATTACH=0, or register the buffer";
-    return problem;
   }
 
   Report wrong_size(int from, std::size_t wanted, std::size_t sent) const {

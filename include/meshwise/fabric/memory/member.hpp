@@ -114,6 +114,12 @@ class MemoryMember : public MemoryReporter, protected Backlog {
     if (stopped()) leave();
   }
 
+  /// Takes a call, in which not all ranks compare theirs, into the hash of such calls.
+  [[gnu::always_inline]] void remember(const Call& call) {
+    history_ = (history_ ^ (call.digest != 0 ? call.digest >> 2 : Entry::digest(call) << 2 >> 2)) * 0x9e3779b97f4a7c15U;
+    history_ ^= history_ >> 29;
+  }
+
   /// Nobody has been met in this operation.
   void forget_others() {
     peers_[static_cast<std::size_t>(rank())] = buffers(own_);
@@ -190,7 +196,7 @@ class MemoryMember : public MemoryReporter, protected Backlog {
 
   /// Whether one of a rank's buffers is not addressed by the others.
   static bool is_foreign(const Addresses& buffers) {
-    return buffers.input == Entry::unreachable() || buffers.output == Entry::unreachable();
+    return Entry::is_hidden(buffers.input) || Entry::is_hidden(buffers.output);
   }
 
   const void* reach(const Call& call, Buffer buffer, const void* data) {
@@ -198,7 +204,7 @@ class MemoryMember : public MemoryReporter, protected Backlog {
     Job& job = *group_->job();
     const void* const seen = job.reach(data, 0);
     if (seen == data) return seen;
-    return seen != nullptr && job.reach(data, extent(call, buffer)) == seen ? seen : Entry::unreachable();
+    return seen != nullptr && job.reach(data, extent(call, buffer)) == seen ? seen : Entry::hidden(data);
   }
 
   /// Bytes from the beginning of an own buffer to the end of what is in it.
@@ -284,7 +290,7 @@ class MemoryMember : public MemoryReporter, protected Backlog {
   /// function is one that the processor has not foreseen.
   template <class Ready>
   [[gnu::always_inline]] void wait(int peer, const Ready& ready) {
-    Backoff backoff(group_->job()->crowded());
+    Backoff backoff = group_->job()->backoff(quick_);
     while (!ready()) idle(backoff, peer, ready);
   }
 
@@ -296,7 +302,7 @@ class MemoryMember : public MemoryReporter, protected Backlog {
     } else if (backoff.tired()) {
       return doze(backoff, peer, ready);
     }
-    if (backoff.pause()) inspect(peer, ready, true);
+    if (backoff.pause() && !ready()) inspect(peer, ready, true);  // others may have gone on to what ends the group
   }
 
   /// Sleeps until a rank does something.
@@ -494,7 +500,7 @@ class MemoryMember : public MemoryReporter, protected Backlog {
     Patience patience;
     for (int peer = 0; peer < size(); ++peer) {
       const MemorySlot& slot = group_->slot(peer);
-      Backoff backoff(group_->job()->crowded());
+      Backoff backoff = group_->job()->backoff(quick_);
       while (slot.state.load(std::memory_order_seq_cst) == State::here && slot.moving.load(std::memory_order_seq_cst)) {
         if (!backoff.pause() || !gives_up(peer, patience)) continue;
         if (!group_->died(peer)) busy_ = peer;
@@ -530,7 +536,7 @@ class MemoryMember : public MemoryReporter, protected Backlog {
   const std::atomic<std::uint32_t>& failed_;  ///< of the job
   const StepHook& hook_;
   const bool translates_;       ///< other ranks are other processes
-  std::uint64_t history_ = 0;   ///< a hash of the small calls so far
+  std::uint64_t history_ = 0;   ///< a hash of the calls so far that not all have compared
   const char* verb_ = nullptr;  ///< the last one that was translated, and what it is for others
   const char* text_ = nullptr;
   SharedBytes context_;             ///< a copy of the call's, for others
@@ -540,6 +546,7 @@ class MemoryMember : public MemoryReporter, protected Backlog {
   std::int64_t next_look_ = 0;      ///< when to ask again whether a process lives
   int busy_ = -1;                   ///< a rank whose move could not be waited for
   int exceptions_;                  ///< in flight when this was made
+  int quick_ = 0;                   ///< yields since the last slow one
   bool resting_ = false;            ///< the state that the others see is `resting`
   bool background_ = false;
   bool driving_ = false;

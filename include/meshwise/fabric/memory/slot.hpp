@@ -68,8 +68,10 @@ class alignas(128) MemorySlot {
   std::atomic<std::int64_t> looked{0};
   std::atomic<Stage*> stage{nullptr};  ///< what this rank gives through, where buffers are not addressed by all
   std::atomic<int> parted{0};          ///< ranks that have left and are not taken off the readers of the stage yet
-  /// The last operation that this rank has found to be between such buffers: for a rank that finds the entries gone.
-  std::atomic<std::uint64_t> foreign{0};
+  /// The last operations that this rank has found to be between such buffers, by their numbers modulo: for a rank that
+  /// finds the entries gone.
+  static constexpr std::uint64_t most_ahead = 4;  ///< operations, see MemoryStaged
+  std::array<std::atomic<std::uint64_t>, 2 * most_ahead> foreign{};
   CallNotes notes;
   /// A hash of all calls of this rank, once it has left in peace; 0 before.
   std::atomic<std::uint64_t> farewell{0};

@@ -50,6 +50,7 @@ class MemorySmall : public MemoryMail {
       : MemoryMail(std::move(group), rank, std::move(agenda)),
         windows_(group_->windows()),
         capacity_(windows_.capacity()),
+        decided_(decided(group_->job()->settings())),
         excluded_(excluded(group_->job()->settings())),
         sources_(static_cast<std::size_t>(size())),
         shifted_(sources_),
@@ -58,7 +59,8 @@ class MemorySmall : public MemoryMail {
  protected:
   /// Whether a call is done here. All ranks find the same: only what they agree on decides.
   bool is_small(const Call& call) const {
-    if (call.algorithm != Algorithm::automatic || call.lanes != 0 || excluded_.has(call.shape.operation)) return false;
+    if (call.algorithm != Algorithm::automatic || call.lanes != 0) return false;
+    if (excluded_.has(call.shape.operation) && is_excluded(call)) return false;
     if (call.count > capacity_ || call.count * call.element_size > capacity_) return false;
     if (call.count == 0) return true;
     if (call.regions.own_bytes > 0 || call.shape.operation == Operation::exchange) return false;
@@ -72,11 +74,13 @@ class MemorySmall : public MemoryMail {
   /// The whole of a small call.
   [[gnu::always_inline]] void run_small(const Call& call) {
     enter_window(call);
-    if (posts(call)) {
+    const bool posted = posts(call);
+    if (posted) {
       if (held() > settled_) await_readers_first(call);
       post(call);
     }
     describe(call);
+    if (posted && sequence_ - settled_ > Windows::depth / 2) look_at_readers();
     const Givers givers = givers_of(call);
     hear<true>(call, givers.first, givers.last);
     finish(call, givers);
@@ -114,14 +118,38 @@ class MemorySmall : public MemoryMail {
                                           Operation::all_to_all,
                                           Operation::scatter};  ///< an output is not the whole of each window
 
-  /// The operations that are not done here.
+  using Sizes = std::array<std::uint64_t, static_cast<std::size_t>(operation_count)>;
+
+  /// The sizes that a measured table decides, by operation. Whether buffers are foreign nobody knows yet, so that its
+  /// rules for memory do.
+  Sizes decided(const Settings& settings) const {
+    Sizes result{};
+    for (int i = 0; i < operation_count && !settings.table.empty(); ++i) {
+      const auto operation = static_cast<Operation>(i);
+      result[static_cast<std::size_t>(i)] = settings.table.decided_sizes(operation, Way::memory, size());
+    }
+    return result;
+  }
+
+  /// The operations of which some sizes, or all, are not done here.
   OperationSet excluded(const Settings& settings) const {
     OperationSet result;
     for (int i = 0; i < operation_count; ++i) {
       const auto operation = static_cast<Operation>(i);
-      if (capacity_ == 0 || settings.of(operation) != Settings::Forced{}) result.add(operation);
+      bool some = capacity_ == 0 || settings.of(operation) != Settings::Forced{};
+      for (std::size_t bytes = 1; bytes <= capacity_; bytes *= 2) {
+        some = some || SelectionTable::has(decided_[static_cast<std::size_t>(i)], bytes);
+      }
+      if (some) result.add(operation);
     }
     return result;
+  }
+
+  /// Whether a call of such an operation is one of those.
+  [[gnu::noinline]] bool is_excluded(const Call& call) const {
+    if (capacity_ == 0 || group_->job()->settings().of(call.shape.operation) != Settings::Forced{}) return true;
+    const std::uint64_t bytes = call.count * call.element_size;
+    return bytes > 0 && SelectionTable::has(decided_[static_cast<std::size_t>(call.shape.operation)], bytes);
   }
 
   struct Givers {
@@ -158,8 +186,7 @@ class MemorySmall : public MemoryMail {
     note(sequence_ + 1, 0);
     ++sequence_;
     before_ = history_;
-    history_ = (history_ ^ (call.digest != 0 ? call.digest >> 2 : Entry::digest(call) << 2 >> 2)) * 0x9e3779b97f4a7c15U;
-    history_ ^= history_ >> 29;
+    remember(call);
   }
 
   /// What errors and mismatched ranks need to know of this call.
@@ -168,8 +195,12 @@ class MemorySmall : public MemoryMail {
     own_.set(call, nullptr, before_);
     if (translates_) translate(call);
     slot_.write(sequence_, own_);
-    publish(last_step, std::memory_order_release);
-    if (stopped()) leave();
+    note(sequence_, last_step);
+    slot_.progress.store(progress_at(sequence_, last_step), std::memory_order_release);
+    // Whoever is woken may run at once in this one's place, and go on to what ends the group: that is no error of here.
+    const bool ended = stopped();
+    slot_.alarm.ring();
+    if (ended) leave();
   }
 
   /// The operation that the own window of this turn still holds.
@@ -192,6 +223,19 @@ class MemorySmall : public MemoryMail {
     describe(call);
     await_readers<true>();
   }
+
+  /// Learns what everybody has finished, in time and while the own data is on its way: a look at another one's line is
+  /// what a small call takes.
+  [[gnu::noinline]] void look_at_readers() {
+    std::uint64_t least = sequence_;
+    for (int peer = 0; peer < size(); ++peer) {
+      if (peer == rank()) continue;
+      const std::uint64_t finished = windows_.finished(peer).load(std::memory_order_acquire);
+      least = finished < least ? finished : least;
+    }
+    settled_ = least > settled_ ? least : settled_;
+  }
+
   template <bool blocking>
   bool await_readers() {
     const std::uint64_t number = held();
@@ -432,6 +476,7 @@ class MemorySmall : public MemoryMail {
 
   Windows& windows_;
   std::size_t capacity_;
+  Sizes decided_;
   OperationSet excluded_;
   std::array<std::uint64_t, Windows::depth> held_{};  ///< the operations that the own windows hold
   std::uint64_t before_ = 0;                          ///< the history before this operation

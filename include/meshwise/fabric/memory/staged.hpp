@@ -56,7 +56,9 @@ static_assert(sizeof(Stage) <= Stage::header && std::is_trivially_destructible_v
 /// A window is a ring. Its position goes on from operation to operation and is the same on all ranks, so that short
 /// operations do not meet the lines of the one before, which are dirty in somebody's cache. A place is written again
 /// when everybody has read what it held: within an operation their progress says so, and what earlier ones have left
-/// has been read when all have entered this one. That is how it begins: ranks then know that there are such buffers.
+/// has been read when all have entered this one. A rank that knows of such buffers, because they are its own, begins
+/// without waiting for that where it is a few operations ahead at most and what it writes lies behind all that may not
+/// have been read.
 ///
 /// Nobody touches a user's buffers but their owner: there is no exit to wait for, and a rank that must leave after an
 /// error need not wait for others, which is why none says that it is moving. Whoever only gives is through as soon as
@@ -69,7 +71,7 @@ class MemoryStaged : public MemoryDirect {
   MemoryStaged(std::shared_ptr<MemoryGroup> group, int rank, std::shared_ptr<Agenda> agenda)
       : MemoryDirect(std::move(group), rank, std::move(agenda)),
         threshold_(streaming_threshold(group_->job()->cores())),
-        window_(stage_window(size())),
+        window_(stage_window(size(), group_->job()->settings().cache)),
         seen_(static_cast<std::size_t>(size())),
         sources_(static_cast<std::size_t>(size())) {}
 
@@ -94,9 +96,9 @@ class MemoryStaged : public MemoryDirect {
            call.element_size <= most_element(call) && settings.of(call.shape.operation) == Settings::Forced{};
   }
 
-  /// Begins such a call, which this rank has entered as one that touches memory, and in which it has met all others.
-  /// The call stays where it is until it is complete.
-  void begin_staged(const Call& call) {
+  /// Begins such a call, which this rank has entered as one that touches memory; met: all others have, too. The call
+  /// stays where it is until it is complete.
+  void begin_staged(const Call& call, bool met) {
     Passage next;
     next.call = &call;
     next.plan = plans_.find(
@@ -110,7 +112,13 @@ class MemoryStaged : public MemoryDirect {
     }
     staging_ = std::move(next);
     moved_ = 0;
+    remember(call);
     begin_part();
+    if (met) {
+      all_have_entered();
+    } else if (position_ - unread_ > window_ || sequence_ - common_ > MemorySlot::most_ahead) {
+      staging_.peer = 0;
+    }
   }
 
   /// blocking: waits for what is missing, else returns false. True: complete.
@@ -131,9 +139,12 @@ class MemoryStaged : public MemoryDirect {
     traffic().messages += staging_.plan->messages;
     traffic().moved += moved_;
     const bool finished = staging_.plan->finishes;
+    if (strangers_ == 0) all_have_entered();
     staging_.plan.reset();
     return finished;
   }
+
+  std::size_t window_bytes() const { return window_; }
 
   const std::uint64_t threshold_;  ///< the footprint from which stores go around the caches
 
@@ -184,8 +195,11 @@ class MemoryStaged : public MemoryDirect {
   bool advance_part() {
     Passage& passage = staging_;
     const StagedPlan& plan = *passage.plan;
-    for (int& peer = passage.peer; peer < size(); ++peer) {
-      if (peer != rank() && !arrive<blocking>(peer, 1)) return false;
+    if (passage.peer < size()) {
+      for (int& peer = passage.peer; peer < size(); ++peer) {
+        if (peer != rank() && !arrive<blocking>(peer, 1)) return false;
+      }
+      all_have_entered();
     }
     for (int round = next_round(); round >= 0; round = next_round()) {
       std::uint64_t& chunk = passage.next[static_cast<std::size_t>(round)];
@@ -204,6 +218,12 @@ class MemoryStaged : public MemoryDirect {
       publish(next_round() < 0 ? last_step : StagedPlan::progress(round, done), std::memory_order_release);
     }
     return true;
+  }
+
+  /// What was put into windows before this part has been read.
+  void all_have_entered() {
+    unread_ = staging_.ring.begin;
+    common_ = sequence_;
   }
 
   /// The round to go on with, in the order of round + chunk, then chunk; -1 if all is done.
@@ -343,6 +363,8 @@ class MemoryStaged : public MemoryDirect {
   Passage staging_;
   std::size_t window_;            ///< bytes
   std::uint64_t position_ = 0;    ///< in all windows; see StageRing
+  std::uint64_t unread_ = 0;      ///< the position from which on windows may hold what somebody has not read
+  std::uint64_t common_ = 0;      ///< the last operation that all are known to have entered, as far as it matters
   std::uint64_t moved_ = 0;       ///< bytes of other ranks' windows read in this operation
   std::vector<std::byte*> seen_;  ///< the windows of all ranks, as far as they are known
   std::vector<const void*> sources_;

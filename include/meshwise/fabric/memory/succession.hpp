@@ -35,7 +35,8 @@ class Succession {
   template <class Meanwhile>
   const Successor* await(const Meanwhile& meanwhile) {
     std::atomic<Successor*>& place = group_.state().successor;
-    Backoff backoff(group_.job()->crowded());
+    int quick = 0;
+    Backoff backoff = group_.job()->backoff(quick);
     for (;;) {
       if (const Successor* const found = place.load(std::memory_order_acquire)) return found;
       meanwhile();

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,11 +85,13 @@ struct Inherited {
     std::uint32_t version;
     std::int32_t ranks;
     std::uint64_t arena_bytes;
+    std::uint32_t library;
   };
   static_assert(offsetof(Control, magic) == offsetof(Head, magic) &&
                 offsetof(Control, version) == offsetof(Head, version) &&
                 offsetof(Control, ranks) == offsetof(Head, ranks) &&
-                offsetof(Control, arena_bytes) == offsetof(Head, arena_bytes));
+                offsetof(Control, arena_bytes) == offsetof(Head, arena_bytes) &&
+                offsetof(Control, library) == offsetof(Head, library));
 
   /// What is told twice is closed once, and the standard descriptors never.
   void own(int control_number, const std::vector<int>& numbers) {
@@ -123,16 +126,26 @@ struct Inherited {
     return file;
   }
 
+  /// "0.1.0 (layout 1f3a5b7c)"
+  static std::string version_text(std::uint32_t library, std::uint32_t version) {
+    char text[64];
+    std::snprintf(text, sizeof(text), "%u.%u.%u (layout %08x)", library / 1'000'000, library / 1'000 % 1'000,
+                  library % 1'000, version);
+    return text;
+  }
+
   void compare_head(int ranks) {
     Head head{};
     const bool whole = pread(control.get(), &head, sizeof(head), 0) == static_cast<ssize_t>(sizeof(head));
     if (!whole || head.magic != Control::right_magic) {
       refusal.wrong("a control segment that begins with \"meshwise\"", whole ? "other bytes there" : "nothing there");
     }
-    if (head.version != Control::right_version) {
-      refusal.wrong(
-          "version " + std::to_string(Control::right_version) + " of the control segment",
-          "version " + std::to_string(head.version) + ": the starter and this program hold different meshwise");
+    if (head.version != Control::right_version()) {
+      refusal.raise(Code::invalid_argument,
+                    "a job started by the same meshwise as this program has: " +
+                        version_text(library_version, Control::right_version()),
+                    version_text(head.library, head.version),
+                    "build the program, and what starts it (meshwise-run), with the same headers of meshwise");
     }
     if (head.ranks != ranks) {
       refusal.wrong("a control segment for " + std::to_string(ranks) + " ranks",

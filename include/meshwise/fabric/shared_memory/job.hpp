@@ -29,7 +29,7 @@ class SharedMemoryJob final : public Job {
  public:
   /// settings: those of rank 0.
   SharedMemoryJob(std::unique_ptr<Space> space, const Settings& settings)
-      : Job(space->cores(), space->ranks() > space->cores(), false, settings),
+      : Job(space->cores(), space->ranks() > space->cores(), false, settings, &space->control().yields),
         space_(std::move(space)),
         registrations_(*space_),
         memory_(space_->arena().source()) {}
@@ -83,6 +83,8 @@ class SharedMemoryJob final : public Job {
     space_->control().failed.compare_exchange_strong(nobody, static_cast<std::uint32_t>(space_->rank()) + 1);
   }
 
+  void recovers() noexcept override { own().shrinks.fetch_add(1, std::memory_order_relaxed); }
+
   void* allocate(std::size_t bytes) override {
     const std::size_t whole = bytes + header;
     auto* const memory = static_cast<std::byte*>(space_->arena().allocate(whole, header));
@@ -131,6 +133,11 @@ class SharedMemoryJob final : public Job {
   bool read_private(int rank, void* to, const void* from, std::size_t bytes) override {
     const auto pid = static_cast<pid_t>(space_->control().record(rank).pid.load(std::memory_order_relaxed));
     return attach_and_read(pid, to, from, bytes);
+  }
+
+  bool write_private(int rank, void* to, const void* from, std::size_t bytes) override {
+    const auto pid = static_cast<pid_t>(space_->control().record(rank).pid.load(std::memory_order_relaxed));
+    return attach_and_write(pid, to, from, bytes);
   }
 
   const char* shared_text(const char* literal) override {

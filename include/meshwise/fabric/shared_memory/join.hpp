@@ -24,6 +24,7 @@
 #include "meshwise/fabric/shared_memory/attach.hpp"
 #include "meshwise/fabric/shared_memory/job.hpp"
 #include "meshwise/fabric/shared_memory/space.hpp"
+#include "meshwise/fabric/tuning/job_settings.hpp"
 #include "meshwise/schedule/settings.hpp"
 
 namespace meshwise::detail {
@@ -61,7 +62,7 @@ inline Settings common_settings(Space& space, const LaunchOptions& options, std:
   Control& control = space.control();
   if (space.rank() == 0) {
     try {
-      control.settings = options.settings ? *options.settings : Settings::from_environment();
+      control.settings = job_settings(options, "shared_memory", space.cores());
     } catch (...) {
       trouble = std::current_exception();
     }
@@ -92,13 +93,14 @@ inline std::shared_ptr<MemoryGroup> common_world(const std::shared_ptr<SharedMem
   return MemoryGroup::attach(job, *state, topology, options.messages);
 }
 
-/// Finds out whether every rank can read the private memory of every other one, by doing it: the same answer on all.
+/// Finds out whether every rank can read and write the private memory of every other one, by doing it (what it writes
+/// is there already): the same answer on all.
 /// MESHWISE_ATTACH=0 in the environment of any rank means that it cannot.
 inline bool agree_to_attach(Space& space, double seconds) {
   if (space.ranks() < 2) return false;
   const auto record = [&](int rank) -> RankRecord& { return space.control().record(rank); };
   RankRecord& own = record(space.rank());
-  const std::uint64_t word =
+  std::uint64_t word =
       mix(static_cast<std::uint64_t>(monotonic_nanoseconds()), static_cast<std::uint64_t>(own.pid.load()));
   own.shown.store(reinterpret_cast<std::uintptr_t>(&word), std::memory_order_relaxed);
   own.word.store(word, std::memory_order_relaxed);
@@ -113,7 +115,9 @@ inline bool agree_to_attach(Space& space, double seconds) {
     std::uint64_t read = 0;
     works = attach_and_read(static_cast<pid_t>(other.pid.load(std::memory_order_relaxed)), &read,
                             reinterpret_cast<const void*>(other.shown.load(std::memory_order_relaxed)), sizeof(read)) &&
-            read == other.word.load(std::memory_order_relaxed);
+            read == other.word.load(std::memory_order_relaxed) &&
+            attach_and_write(static_cast<pid_t>(other.pid.load(std::memory_order_relaxed)),
+                             reinterpret_cast<void*>(other.shown.load(std::memory_order_relaxed)), &read, sizeof(read));
   }
   own.tried.store(works ? 3 : 2, std::memory_order_release);
   // The own word stays until all have tried it.

@@ -2,12 +2,7 @@
 #pragma once
 
 #include <pthread.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +13,7 @@
 
 #include "meshwise/core/error.hpp"
 #include "meshwise/fabric/shared_memory/address_map.hpp"
-#include "meshwise/fabric/shared_memory/memory_file.hpp"
+#include "meshwise/fabric/shared_memory/page_exchange.hpp"
 #include "meshwise/fabric/shared_memory/space.hpp"
 #include "meshwise/fabric/shared_memory/system_text.hpp"
 
@@ -36,27 +31,32 @@ namespace meshwise::detail {
 /// * A child that is forked shares these pages instead of having a copy; locks on them (mlock), advice about them and
 ///   their registration with devices, which stays with the old pages, are lost.
 ///
+/// Buffers may share pages: these change back with the last of them. A buffer that has only some of its pages in common
+/// with others moves to a larger block of the arena together with these, which then have other aliases: they must not
+/// be part of an unfinished operation.
+///
 /// Ordering: one thread at a time. Lifetime: within that of the space; the destructor removes what is left.
 class Registrations {
  public:
-  explicit Registrations(Space& space)
-      : space_(space), arena_(space.arena()), page_(static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))) {}
+  explicit Registrations(Space& space) : space_(space), arena_(space.arena()), pages_(arena_) {}
   Registrations(const Registrations&) = delete;
   Registrations& operator=(const Registrations&) = delete;
   ~Registrations() {
     // A buffer that cannot be given pages of its own keeps those of the arena: what maps them keeps them alive.
     const std::string now = entries_.empty() ? std::string() : system_text("/proc/self/maps");
-    for (const Entry& entry : entries_) {
-      if (!now.empty() && give_own_pages(entry, now) == 0) arena_.release(entry.block, entry.end - entry.begin);
+    for (std::size_t k = 0; k < entries_.size(); k = next_block(k)) {
+      const PageBlock& pages = entries_[k].pages;
+      if (!now.empty() && pages_.give_own_pages(pages, now) == 0) release(pages);
     }
   }
 
   /// Makes a buffer addressable for all ranks; its contents stay. Nothing is done for one without bytes, or in an
   /// arena.
   ///
-  /// Cost: a copy, and a block of the arena: 1.1 ms per MiB.
+  /// Cost: a copy, and a block of the arena: 1.1 ms per MiB; together with buffers that have some of its pages; nothing
+  /// if it has no others.
   /// Errors: `invalid_argument` for null with bytes, for memory that is not private, readable and writable throughout,
-  /// for stacks in use, and for a buffer with pages that are registered already; `out_of_memory`. The buffer is as
+  /// for stacks in use, and for a buffer of which a part is registered already; `out_of_memory`. The buffer is as
   /// before.
   void add(void* data, std::size_t bytes) {
     const std::uint64_t begin = address(data);
@@ -71,43 +71,35 @@ class Registrations {
     Entry entry;
     entry.data = begin;
     entry.bytes = bytes;
-    entry.begin = begin / page_ * page_;
-    entry.end = (begin + bytes + page_ - 1) / page_ * page_;
+    const std::uint64_t page = pages_.page();
+    entry.pages.begin = begin / page * page;
+    entry.pages.end = (begin + bytes + page - 1) / page * page;
     const std::string now = address_text(registering);
-    check_others(entry, now);
-    check(entry, now);
+    forget_freed(entry.pages, now);
+    const std::vector<PageBlock> known = blocks_under(entry);
     entries_.reserve(entries_.size() + 1);  // from here on there are no errors but those that are undone
-
-    // The same place within a huge page as the buffer has, so that the system can use huge pages for both addresses.
-    const std::uint64_t huge = std::uint64_t{2} << 20, whole = entry.end - entry.begin;
-    entry.block = static_cast<std::byte*>(whole < huge ? arena_.allocate(whole, page_)
-                                                       : arena_.allocate(whole, huge, entry.begin % huge));
-    if (entry.block == nullptr) {
-      lacking(registering, text(data, bytes) + ": no memory for its pages: " + system_error(arena_.error()));
-    }
-    if (const int error = copy_in(entry)) {
-      arena_.release(entry.block, whole);
-      lacking(registering, text(data, bytes) + ": its pages could not be copied: " + system_error(error));
-    }
-    if (const int error = exchange(entry)) {
-      arena_.release(entry.block, whole);
-      lacking(registering, text(data, bytes) + ": its pages could not be exchanged: " + system_error(error));
-    }
+    if (!joins(entry.pages, known, now)) take_pages(entry, known, now);
     std::size_t at = 0;
-    while (at < entries_.size() && entries_[at].begin < entry.begin) ++at;
+    while (at < entries_.size() && entries_[at].data < entry.data) ++at;
     entries_.insert(entries_.begin() + static_cast<std::ptrdiff_t>(at), entry);
   }
 
-  /// Gives a buffer private pages again; its contents stay. False if it is not registered. What has been freed in the
-  /// meantime is left alone. Cost: a copy. Errors: `out_of_memory`, and the buffer stays registered.
+  /// Gives a buffer private pages again, unless other buffers have some of them; its contents stay. False if it is not
+  /// registered. What has been freed in the meantime is left alone. Cost: a copy. Errors: `out_of_memory`, and the
+  /// buffer stays registered.
   bool remove(const void* data) {
     for (std::size_t k = 0; k < entries_.size(); ++k) {
       if (entries_[k].data != address(data)) continue;
-      if (const int error = give_own_pages(entries_[k], address_text(deregistering))) {
-        lacking(deregistering,
-                text(data, entries_[k].bytes) + ": no pages of its own could be had: " + system_error(error));
+      const PageBlock pages = entries_[k].pages;
+      const bool last = next_block(k) == k + 1 && (k == 0 || entries_[k - 1].pages.block != pages.block);
+      if (last) {
+        if (const int error = pages_.give_own_pages(pages, address_text(deregistering))) {
+          lacking(deregistering,
+                  text(data, entries_[k].bytes) + ": no pages of its own could be had: " + system_error(error));
+        }
+        release(pages);
       }
-      forget(k);
+      entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(k));
       return true;
     }
     for (std::size_t k = 0; k < unchanged_.size(); ++k) {
@@ -137,7 +129,7 @@ class Registrations {
       if (low == 0 || !holds(entries_[low - 1], at, bytes)) return nullptr;
       last_ = low - 1;
     }
-    return entries_[last_].block + (at - entries_[last_].begin);
+    return entries_[last_].pages.block + (at - entries_[last_].pages.begin);
   }
 
   /// How many buffers have pages of the arena.
@@ -150,9 +142,7 @@ class Registrations {
   struct Entry {
     std::uint64_t data = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t begin = 0;  ///< the pages
-    std::uint64_t end = 0;
-    std::byte* block = nullptr;  ///< what has taken their place
+    PageBlock pages;  ///< its own, and what lies beside it in the same block
   };
 
   static std::uint64_t address(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
@@ -181,8 +171,106 @@ class Registrations {
     return at - entry.data <= entry.bytes && bytes <= entry.bytes - (at - entry.data);
   }
 
-  /// Whether exchanging the pages can work.
-  void check(const Entry& entry, const std::string& now) const {
+  /// The first entry behind the k-th that is in another block: those of one block stand together.
+  std::size_t next_block(std::size_t k) const {
+    std::size_t next = k + 1;
+    while (next < entries_.size() && entries_[next].pages.block == entries_[k].pages.block) ++next;
+    return next;
+  }
+
+  void release(const PageBlock& pages) { arena_.release(pages.block, pages.end - pages.begin); }
+
+  /// Calls f(first entry, end) for each block that has pages of these; f says where the next one begins.
+  template <class F>
+  void each_block(const PageBlock& pages, const F& f) {
+    for (std::size_t k = 0; k < entries_.size();) {
+      const PageBlock& other = entries_[k].pages;
+      const bool apart = other.end <= pages.begin || pages.end <= other.begin;
+      k = apart ? next_block(k) : f(k, next_block(k));
+    }
+  }
+
+  /// Forgets buffers of which nothing is left at its place.
+  void forget_freed(const PageBlock& pages, const std::string& now) {
+    each_block(pages, [&](std::size_t first, std::size_t end) {
+      if (!pages_.exchanged(entries_[first].pages, now).empty()) return end;
+      release(entries_[first].pages);
+      entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(first),
+                     entries_.begin() + static_cast<std::ptrdiff_t>(end));
+      return first;
+    });
+  }
+
+  /// The blocks that have pages of a buffer, by address. Refuses it if another buffer has a part of it.
+  std::vector<PageBlock> blocks_under(const Entry& entry) {
+    std::vector<PageBlock> blocks;
+    each_block(entry.pages, [&](std::size_t first, std::size_t end) {
+      for (std::size_t k = first; k < end; ++k) {
+        const Entry& other = entries_[k];
+        if (entry.data + entry.bytes <= other.data || other.data + other.bytes <= entry.data) continue;
+        fail(registering, "a buffer of which no part is registered",
+             text(reinterpret_cast<const void*>(entry.data), entry.bytes) +
+                 ", part of which is: " + text(reinterpret_cast<const void*>(other.data), other.bytes),
+             "deregister buffers before they are freed or registered anew");
+      }
+      blocks.push_back(entries_[first].pages);
+      return end;
+    });
+    return blocks;
+  }
+
+  /// Whether a block has all of these pages; then they become those of the block.
+  bool joins(PageBlock& pages, const std::vector<PageBlock>& known, const std::string& now) const {
+    if (known.size() != 1 || pages.begin < known[0].begin || known[0].end < pages.end) return false;
+    if (!pages_.exchanged_throughout(known[0], pages.begin, pages.end, now)) return false;
+    pages = known[0];
+    return true;
+  }
+
+  /// Exchanges the pages of a buffer, and those of the blocks that have some of them, for one block.
+  void take_pages(Entry& entry, const std::vector<PageBlock>& known, const std::string& now) {
+    PageBlock& pages = entry.pages;
+    const auto name = [&] { return text(reinterpret_cast<const void*>(entry.data), entry.bytes); };
+    std::uint64_t at = pages.begin;
+    for (const PageBlock& other : known) {
+      if (at < other.begin) check(entry, at, other.begin, now);
+      at = other.end;
+      if (pages_.exchanged_throughout(other, other.begin, other.end, now)) continue;
+      fail(registering, "registered buffers to be as they were where they share a page with another one",
+           name() + ", beside " + std::to_string(other.end - other.begin) + " bytes at " + hexadecimal(other.begin) +
+               ", part of which has been unmapped",
+           "deregister buffers before they are freed");
+    }
+    if (at < pages.end) check(entry, at, pages.end, now);
+    if (!known.empty()) {
+      if (known.front().begin < pages.begin) pages.begin = known.front().begin;
+      if (known.back().end > pages.end) pages.end = known.back().end;
+    }
+
+    // The same place within a huge page as the buffer has, so that the system can use huge pages for both addresses.
+    const std::uint64_t huge = std::uint64_t{2} << 20, whole = pages.end - pages.begin;
+    pages.block = static_cast<std::byte*>(whole < huge ? arena_.allocate(whole, pages_.page())
+                                                       : arena_.allocate(whole, huge, pages.begin % huge));
+    if (pages.block == nullptr) {
+      lacking(registering, name() + ": no memory for its pages: " + system_error(arena_.error()));
+    }
+    if (const int error = pages_.copy_in(pages)) {
+      release(pages);
+      lacking(registering, name() + ": its pages could not be copied: " + system_error(error));
+    }
+    if (const int error = pages_.exchange(pages)) {
+      release(pages);
+      if (!known.empty()) forget_freed(pages, address_text(registering));
+      lacking(registering, name() + ": its pages could not be exchanged: " + system_error(error));
+    }
+    for (Entry& other : entries_) {
+      if (pages.begin <= other.pages.begin && other.pages.end <= pages.end) other.pages = pages;
+    }
+    for (const PageBlock& other : known) release(other);
+  }
+
+  /// Whether exchanging pages at [begin, end) that are no block's can work, for a buffer.
+  void check(const Entry& entry, std::uint64_t begin, std::uint64_t end, const std::string& now) const {
     const auto buffer = [&] { return text(reinterpret_cast<const void*>(entry.data), entry.bytes); };
     const auto copy = "register heap memory, and copy what lies elsewhere into it";
     pthread_attr_t attributes;
@@ -191,12 +279,12 @@ class Registrations {
       std::size_t size = 0;
       pthread_attr_getstack(&attributes, &stack, &size);
       pthread_attr_destroy(&attributes);
-      if (entry.begin < address(stack) + size && address(stack) < entry.end) {
+      if (begin < address(stack) + size && address(stack) < end) {
         fail(registering, "memory that is no stack", buffer() + " on the stack of this thread", copy);
       }
     }
-    std::uint64_t at = entry.begin;
-    for (const AddressRange& range : address_ranges(now, entry.begin, entry.end)) {
+    std::uint64_t at = begin;
+    for (const AddressRange& range : address_ranges(now, begin, end)) {
       if (range.begin != at) break;
       if (range.name == "[stack]") {
         fail(registering, "memory that is no stack", buffer() + " on the stack of the main thread", copy);
@@ -211,29 +299,9 @@ class Registrations {
       }
       at = range.end;
     }
-    if (at < entry.end) {
+    if (at < end) {
       fail(registering, "a buffer of which every page exists", buffer() + ", of which " + hexadecimal(at) + " does not",
            "pass its address and size");
-    }
-  }
-
-  /// Refuses pages that another buffer has; forgets buffers that have been freed.
-  void check_others(const Entry& entry, const std::string& now) {
-    for (std::size_t k = 0; k < entries_.size();) {
-      const Entry& other = entries_[k];
-      if (other.end <= entry.begin || entry.end <= other.begin) {
-        ++k;
-      } else if (exchanged(other, now).empty()) {
-        forget(k);
-      } else {
-        const bool same = other.data < entry.data + entry.bytes && entry.data < other.data + other.bytes;
-        fail(registering, "pages of which none is registered",
-             text(reinterpret_cast<const void*>(entry.data), entry.bytes) + ", " +
-                 (same ? "part of which is" : "which shares a page with others that are") + ": " +
-                 text(reinterpret_cast<const void*>(other.data), other.bytes),
-             same ? "deregister buffers before they are freed or registered anew"
-                  : "align buffers to pages, or register one range that holds both");
-      }
     }
   }
 
@@ -244,95 +312,10 @@ class Registrations {
     return text;
   }
 
-  /// Those parts of a buffer's pages that are pages of the arena still.
-  std::vector<AddressRange> exchanged(const Entry& entry, const std::string& text) const {
-    std::vector<AddressRange> found;
-    struct stat file {};
-    fstat(arena_.descriptor(), &file);
-    for (const AddressRange& range : address_ranges(text, entry.begin, entry.end)) {
-      if (range.is_part_of(file, arena_.offset_of(entry.block) + (range.begin - entry.begin))) found.push_back(range);
-    }
-    return found;
-  }
-
-  void forget(std::size_t k) {
-    arena_.release(entries_[k].block, entries_[k].end - entries_[k].begin);
-    entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(k));
-  }
-
-  // The system copies, and is asked directly: what else lies in these pages may be memory that sanitizers guard.
-
-  /// Both return 0 or the error of the system.
-  int copy_in(const Entry& entry) const {
-    const NoFileSizeSignal guard;
-    const std::uint64_t offset = arena_.offset_of(entry.block);
-    for (std::uint64_t at = entry.begin; at < entry.end;) {
-      const long done = syscall(SYS_pwrite64, arena_.descriptor(), at, entry.end - at, offset + (at - entry.begin));
-      if (done > 0) {
-        at += static_cast<std::uint64_t>(done);
-      } else if (done == 0 || errno != EINTR) {
-        return done == 0 ? EIO : errno;
-      }
-    }
-    return 0;
-  }
-
-  int copy_out(std::uint64_t offset, std::uint64_t bytes, std::uint64_t to) const {
-    for (std::uint64_t at = 0; at < bytes;) {
-      const long done = syscall(SYS_pread64, arena_.descriptor(), to + at, bytes - at, offset + at);
-      if (done > 0) {
-        at += static_cast<std::uint64_t>(done);
-      } else if (done == 0 || errno != EINTR) {
-        return done == 0 ? EIO : errno;
-      }
-    }
-    return 0;
-  }
-
-  static long map(std::uint64_t at, std::uint64_t bytes, int flags, int descriptor, std::uint64_t offset) {
-    return syscall(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, descriptor, offset);
-  }
-
-  int exchange(const Entry& entry) const {
-    const std::uint64_t bytes = entry.end - entry.begin, offset = arena_.offset_of(entry.block);
-    if (map(entry.begin, bytes, MAP_SHARED | MAP_FIXED, arena_.descriptor(), offset) == -1) {
-      const int error = errno;
-      // Some systems have removed the old pages by then.
-      std::vector<unsigned char> resident(bytes / page_);
-      if (mincore(reinterpret_cast<void*>(entry.begin), bytes, resident.data()) != 0 && errno == ENOMEM &&
-          map(entry.begin, bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != -1) {
-        copy_out(offset, bytes, entry.begin);
-      }
-      return error;
-    }
-    madvise(reinterpret_cast<void*>(entry.begin), bytes, MADV_HUGEPAGE);
-    madvise(reinterpret_cast<void*>(entry.begin), bytes, Arena::populate_write);
-    return 0;
-  }
-
-  int give_own_pages(const Entry& entry, const std::string& now) const {
-    for (const AddressRange& range : exchanged(entry, now)) {
-      // Filled elsewhere and moved as a whole: at no time is the content missing.
-      const std::uint64_t bytes = range.end - range.begin;
-      const long fresh = map(0, bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (fresh == -1) return errno;
-      const auto from = static_cast<std::uint64_t>(fresh);
-      int error = copy_out(range.offset, bytes, from);
-      if (error == 0 && syscall(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, range.begin) == -1) {
-        error = errno;
-      }
-      if (error != 0) {
-        syscall(SYS_munmap, from, bytes);
-        return error;
-      }
-    }
-    return 0;
-  }
-
   Space& space_;
   Arena& arena_;
-  const std::uint64_t page_;
-  std::vector<Entry> entries_;          ///< by address; their pages do not overlap
+  PageExchange pages_;
+  std::vector<Entry> entries_;          ///< by address; they do not overlap, nor do blocks
   std::vector<const void*> unchanged_;  ///< registered, but there was nothing to do
   mutable std::size_t last_ = 0;        ///< the entry that the last question was about
 };
