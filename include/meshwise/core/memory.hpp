@@ -84,6 +84,7 @@ struct HeapCore {
   bool orphan = false;
   Category category = Category::activations;
   List<FreeList> free_lists;
+  std::size_t recent = 0;  ///< the list that was used last
 
   // Eighths of a power of two: at most 12.5 % is wasted and sizes that differ little reuse each other's blocks.
   static std::size_t round_up(std::size_t bytes) {
@@ -95,8 +96,10 @@ struct HeapCore {
     return capacity >= std::size_t{1} << 21 ? std::size_t{1} << 21 : 64;
   }
   FreeList& list_for(std::size_t capacity) {
-    for (FreeList& list : free_lists) {
-      if (list.capacity == capacity) return list;
+    // What comes is mostly as large as what has just gone.
+    if (recent < free_lists.size() && free_lists[recent].capacity == capacity) return free_lists[recent];
+    for (recent = 0; recent < free_lists.size(); ++recent) {
+      if (free_lists[recent].capacity == capacity) return free_lists[recent];
     }
     free_lists.push_back({capacity, nullptr});
     return free_lists.back();
@@ -172,13 +175,12 @@ class Storage {
     if (block_ != nullptr) ++block_->references;
   }
   Storage(Storage&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
-  Storage& operator=(Storage other) noexcept {
-    std::swap(block_, other.block_);
+  Storage& operator=(const Storage& other) noexcept { return *this = Storage(other); }
+  Storage& operator=(Storage&& other) noexcept {
+    leave(std::exchange(block_, std::exchange(other.block_, nullptr)));
     return *this;
   }
-  ~Storage() {
-    if (block_ != nullptr && --block_->references == 0) block_->heap->give_back(block_);
-  }
+  ~Storage() { leave(block_); }
 
   std::byte* data() const { return block_ == nullptr ? nullptr : reinterpret_cast<std::byte*>(block_ + 1); }
   std::size_t bytes() const { return block_ == nullptr ? 0 : block_->bytes; }
@@ -187,6 +189,10 @@ class Storage {
   bool backed() const { return block_ == nullptr || block_->backed; }
 
  private:
+  static void leave(detail::BlockHeader* block) noexcept {
+    if (block != nullptr && --block->references == 0) block->heap->give_back(block);
+  }
+
   detail::BlockHeader* block_ = nullptr;
 };
 

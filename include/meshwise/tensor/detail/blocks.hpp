@@ -22,7 +22,7 @@ class Cut {
       : each_(extent / parts), rest_(extent % parts), parts_(parts), first_(first), base_(place(first)) {}
 
   std::size_t begin(std::size_t k) const { return place(first_ + k) - base_; }
-  std::size_t size(std::size_t k) const { return place(first_ + k + 1) - place(first_ + k); }
+  std::size_t size(std::size_t k) const { return rest_ == 0 ? each_ : place(first_ + k + 1) - place(first_ + k); }
 
  private:
   std::size_t place(std::size_t k) const { return each_ * k + (rest_ == 0 ? 0 : rest_ * k / parts_); }
