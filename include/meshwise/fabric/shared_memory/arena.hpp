@@ -22,9 +22,11 @@ namespace meshwise::detail {
 /// the others may write into blocks, not break the books.
 ///
 /// Memory is set aside before a block is handed out, so that a system without space is an error here and never a signal
-/// later, in whoever touches it first. Blocks of less than 1 MiB come from pages that stay; larger ones return to the
-/// system when they are released. Those of 2 MiB or more begin at a multiple of it and are made of huge pages wherever
-/// the system has some, whatever its policy for shared memory: a peer then takes one page fault for 2 MiB, not 512.
+/// later, in whoever touches it first. Blocks of less than 1 MiB come from pages that stay, set aside 2 MiB at a time;
+/// larger ones return to the system when they are released. Those of 2 MiB or more begin at a multiple of it. They and
+/// the pages of small ones are huge wherever the system has such, whatever its policy for shared memory: a peer then
+/// takes one page fault for 2 MiB, not 512, and processes that share a core keep their translations over a change.
+/// (Measured with 4 ranks on 2 cores: collectives of 32 KiB take 0.65 of the time, those of 256 KiB too.)
 ///
 /// Cost of a block that is no reuse: 0.4 ms per MiB to reserve and clear it, 0.9 for huge pages (which save each peer
 /// 0.4 at its first touch).
@@ -116,7 +118,6 @@ class Arena {
  private:
   static constexpr std::uint64_t arena_unit = std::uint64_t{2} << 20;
   static constexpr std::uint64_t populate_bytes = std::uint64_t{64} << 10;
-  static constexpr std::uint64_t growth = std::uint64_t{256} << 10;
 
   static std::uint64_t round(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -133,7 +134,7 @@ class Arena {
     if (offset == FreeRanges::none) return nullptr;
     if (offset + bytes > backed_) {
       const std::uint64_t least = round(offset + bytes, page_);
-      std::uint64_t end = round(least, growth) < border_ ? round(least, growth) : border_;
+      std::uint64_t end = round(least, arena_unit) < border_ ? round(least, arena_unit) : border_;
       if (!back(backed_, end)) {
         end = least;
         if (!back(backed_, end)) {
