@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../support/run.hpp"
 #include "../../support/sanitized.hpp"
 #include "../calls.hpp"
 #include "meshwise/collective/all_reduce.hpp"
@@ -21,6 +22,7 @@
 #include "meshwise/collective/broadcast.hpp"
 #include "meshwise/collective/gather.hpp"
 #include "meshwise/collective/reduce_scatter_v.hpp"
+#include "meshwise/core/memory.hpp"
 #include "meshwise/fabric/thread/launch.hpp"
 
 using namespace meshwise;
@@ -285,4 +287,26 @@ TEST_CASE("staged calls that differ, late and dead ranks, and reductions that th
                              pending.wait();
                            }),
                     "in the middle");
+}
+
+TEST_CASE("a rank whose own buffers all address finds out about the others', however far these are ahead") {
+  LaunchOptions options;
+  options.deadline = 20;
+  launch_processes(3, options, [](Communicator& world) {
+    constexpr std::size_t count = 4000;
+    Heap heap(*world.endpoint().memory());
+    const Storage storage = heap.allocate(count * sizeof(std::int32_t));
+    std::vector<std::int32_t> own(count);
+    const std::span<std::int32_t> shared(reinterpret_cast<std::int32_t*>(storage.data()), count);
+    const std::span<std::int32_t> data = world.rank() == 2 ? shared : std::span<std::int32_t>(own);
+    for (int k = 0; k < 120; ++k) {
+      // Long enough for more calls than there are entries.
+      if (world.rank() == 2 && k % 40 == 0) sleep_milliseconds(20);
+      if (world.rank() == 0) std::fill(data.begin(), data.end(), k);
+      broadcast(world, data);
+      if (data[0] != k || data[count - 1] != k) {
+        fail("test", std::to_string(k), std::to_string(data[0]) + " and " + std::to_string(data[count - 1]), "mend it");
+      }
+    }
+  });
 }

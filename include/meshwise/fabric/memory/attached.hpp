@@ -40,9 +40,9 @@ class AttachedMover {
     tile_ = std::max(tile_bytes(ranks) / unit, std::size_t{1}) * unit;
     slot_ = (tile_ + line - 1) / line * line;
     const std::size_t needed = slot_ * (ranks + 1) + line;
-    if (combines(call.shape.operation) && needed > room_) {
+    if (needed > room_) {  // pages that nothing is read into are none
       room_ = 0;
-      memory_ = std::make_unique<std::byte[]>(needed);
+      memory_ = std::make_unique_for_overwrite<std::byte[]>(needed);
       room_ = needed;
     }
   }
