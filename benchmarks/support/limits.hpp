@@ -10,55 +10,13 @@
 #include <cstring>
 #include <string>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
+#include "copy_around.hpp"
 #include "meshwise/core/memory.hpp"
 #include "meshwise/core/wait.hpp"
 #include "meshwise/fabric/memory/cores.hpp"
 #include "team.hpp"
 
 namespace bench {
-
-// Written here and not taken from the library, whose rate it is to judge.
-#if defined(__x86_64__)
-__attribute__((target("avx512f"))) inline void copy_avx512(std::byte* to, const std::byte* from, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += 256) {
-    const __m512i a = _mm512_load_si512(from + i), b = _mm512_load_si512(from + i + 64);
-    const __m512i c = _mm512_load_si512(from + i + 128), d = _mm512_load_si512(from + i + 192);
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), a);
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i + 64), b);
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i + 128), c);
-    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i + 192), d);
-  }
-  _mm_sfence();
-}
-
-inline void copy_sse2(std::byte* to, const std::byte* from, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; i += 64) {
-    const auto* in = reinterpret_cast<const __m128i*>(from + i);
-    auto* out = reinterpret_cast<__m128i*>(to + i);
-    const __m128i a = _mm_load_si128(in), b = _mm_load_si128(in + 1);
-    const __m128i c = _mm_load_si128(in + 2), d = _mm_load_si128(in + 3);
-    _mm_stream_si128(out, a);
-    _mm_stream_si128(out + 1, b);
-    _mm_stream_si128(out + 2, c);
-    _mm_stream_si128(out + 3, d);
-  }
-  _mm_sfence();
-}
-#endif
-
-/// Copies around the caches where the processor can, with its longest vectors: up to a tenth faster than with short
-/// ones. Both are aligned to a line, bytes is a multiple of 256.
-inline void copy_non_temporal(std::byte* to, const std::byte* from, std::size_t bytes) {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") ? copy_avx512(to, from, bytes) : copy_sse2(to, from, bytes);
-#else
-  std::memcpy(to, from, bytes);
-#endif
-}
 
 /// What the memory can do: one thread on each core, at most one per rank, copies a large array of its own.
 class CopyLimit {
@@ -77,7 +35,7 @@ class CopyLimit {
   /// Bytes read and written per second, all threads together.
   double rate(Team& team, meshwise::Communicator& world) {
     const double seconds = team.time(
-        world, 1, [&] { copy_non_temporal(to_.data(), from_.data(), bytes); }, copiers_);
+        world, 1, [&] { harness::copy_around(to_.data(), from_.data(), bytes); }, copiers_);
     return 2.0 * bytes * copiers_ / seconds;
   }
 
